@@ -403,15 +403,18 @@ class Problem:
 
     @lazy
     def _families(self) -> tuple[Ints, Int32s, Ints]:
-        """For each variable the members of its conditional, as compressed rows; and for each factor its child or -1."""
+        """For each variable the members of its conditional, as compressed rows; and for each factor its child or -1.
+
+        An auxiliary has its child alone, whose row has the others: rows of all would be quadratic in their number.
+        """
         if self._is_in_order:
             return _child_first(*self.scopes)
         rows: list[tuple[int, ...]] = [()] * len(self.variables)
         child = [-1] * int(self.offsets[-1])
         for own, parents, factors, hidden in self.conditionals:
-            rows[own] = row = (own, *parents, *hidden)
+            rows[own] = (own, *parents, *hidden)
             for v in hidden:
-                rows[v] = row
+                rows[v] = (own,)
             for number in factors:
                 child[number] = own
         start = np.fromiter(itertools.accumulate(map(len, rows), initial=0), np.int64, len(rows) + 1)

@@ -7,7 +7,9 @@ import warnings
 import numpy as np
 import pytest
 
+import sepset as ss
 from sepset.base.axes import axes_of, count_steps, mark_sizes, named_columns, named_rows, tick_label
+from sepset.errors import TooLarge
 
 plt = pytest.importorskip("matplotlib.pyplot")
 figures = pytest.importorskip("matplotlib.figure")
@@ -130,3 +132,14 @@ def test_letters_and_lines_have_the_color_of_the_style():
         assert all(same_color(text.get_bbox_patch().get_facecolor()[:3], "black") for text in tornado.texts)
     with plt.rc_context({"axes.facecolor": "none"}):
         assert all(text.get_bbox_patch() is None for text in effects.plot(figures.Figure().subplots()).texts)
+
+
+def test_charts_of_very_many_bars_are_refused_before_anything_is_drawn():
+    v = [ss.Discrete(f"v{i}", 2) for i in range(1001)]
+    found = ss.marginals(ss.BayesNet(*(ss.TableCPD(x, [0.5, 0.5]) for x in v)))
+    axes = figures.Figure().subplots()
+    wide = ss.Table([ss.Discrete("many", 2001)], np.ones(2001))
+    for chart in (found, wide):
+        with pytest.raises(TooLarge, match="at most 2,000 bars"):
+            chart.plot(axes)
+    assert not axes.patches

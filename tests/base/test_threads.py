@@ -21,6 +21,7 @@ from sepset.base import threads as pools
 from sepset.base.threads import (
     NEVER,
     OutOfTime,
+    OutOfWork,
     ThreadPool,
     Turns,
     abandonable,
@@ -30,7 +31,10 @@ from sepset.base.threads import (
     num_threads,
     require_time,
     shares,
+    spend,
     together,
+    work_left,
+    working,
 )
 from sepset.inference.iterate import deadline
 
@@ -368,3 +372,26 @@ def test_shares_are_consecutive_and_whole_steps(step):
             assert len(found) <= threads
             assert all(part.start < part.stop for part in found)
             assert all((part.stop - part.start) % step == 0 for part in found[:-1])
+
+
+def test_work_is_shared_with_what_is_around_it():
+    outer, inner = working(100.0), working(30.0)
+    with outer:
+        with inner:
+            spend(10.0)
+            assert work_left() == 20.0
+        assert work_left() == 90.0
+        with inner, pytest.raises(OutOfWork):
+            spend(21.0)
+        with working(1000.0):
+            assert work_left() < 90.0
+    assert work_left() == math.inf
+    spend(1e300)
+
+
+def test_work_is_not_limited_where_the_time_is():
+    with ending_at(1e300), working(1.0):
+        spend(2.0)
+        assert work_left() == math.inf
+    with working(5.0), ending_at(-math.inf), pytest.raises(OutOfTime):
+        spend(1.0)

@@ -9,11 +9,13 @@ from hypothesis import given, settings, strategies as st
 from scipy import integrate, stats
 
 from sepset.api.learning import fit
+from sepset.cpds import kerneldensity
 from sepset.cpds.cpd import CPD
 from sepset.cpds.kerneldensity import KernelCPD
 from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.data import kernelrows
 from sepset.data.dataset import Dataset
-from sepset.errors import ArgumentError, DataError, ModelError, NotApplicable, ScopeError
+from sepset.errors import ArgumentError, DataError, ModelError, NotApplicable, ScopeError, TooLarge
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real, Vector
 from support.tolerances import CLOSE, STANDARD_ERRORS, printed
@@ -213,3 +215,13 @@ def test_what_is_refused():
         PUBLISHED.from_statistics(KernelCPD(X, {"x": [0.0, 1.0]}).samples)
     with pytest.raises(AttributeError):
         PUBLISHED.width = None
+
+
+def test_very_many_rows_are_refused_before_any_kernel_is_evaluated(monkeypatch):
+    monkeypatch.setattr(kernelrows, "log_kernels", None)
+    monkeypatch.setattr(kerneldensity, "log_kernels", None)
+    rows = {"x": np.linspace(0.0, 1.0, 500_000)}
+    with pytest.raises(TooLarge, match=r"10,000,000,000,000 kernels .* Give width="):
+        KernelCPD(X, rows)
+    with pytest.raises(TooLarge, match="250,000,000,000 kernels"):
+        BayesNet(KernelCPD(X, rows, width=0.1)).log_probability(rows)

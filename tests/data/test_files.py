@@ -6,7 +6,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.parquet
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -14,14 +16,15 @@ from hypothesis import given, settings, strategies as st
 from sepset.api.learning import fit
 from sepset.api.questions import predict
 from sepset.cpds.table import TableCPD
-from sepset.data import Dataset, files, read_dataset, write_dataset
-from sepset.errors import ArgumentError, DataError, FileFormatError, SepsetError, TooLarge
+from sepset.data import Counts, Dataset, files, read_dataset, write_dataset
+from sepset.errors import ArgumentError, DataError, FileFormatError, MissingExtra, SepsetError, TooLarge
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, Real
 from support.random_rows import NAMES, datasets, one_type
 
-SUFFIXES = [".csv", ".tsv", ".csv.gz", ".parquet"]
+SUFFIXES = [".csv", ".tsv", ".csv.gz", ".parquet", ".feather", ".arrow"]
+FEATHER = (".feather", ".arrow")
 ONE_CASE = tuple(name for name in NAMES if name != "A")
 
 
@@ -141,6 +144,8 @@ def test_malformed_text(tmp_path, content, message):
 def test_malformed_files(tmp_path):
     with pytest.raises(FileFormatError, match=r"bad\.parquet"):
         read_dataset(put(tmp_path, b"PAR1 not really", "bad.parquet"))
+    with pytest.raises(FileFormatError, match=r"bad\.feather"):
+        read_dataset(put(tmp_path, b"ARROW1 not really, and this is long enough", "bad.feather"))
     with pytest.raises(FileFormatError, match=r"bad\.csv\.gz"):
         read_dataset(put(tmp_path, b"a\n1\n", "bad.csv.gz"))
     whole = gzip.compress(b"a\n" + b"".join(b"%d\n" % i for i in range(5000)))
@@ -151,7 +156,7 @@ def test_malformed_files(tmp_path):
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(FileFormatError, match="not a regular file"):
         read_dataset(tmp_path / "folder.csv")
-    for name in ("rows.xls", "rows", "rows.parquet.gz"):
+    for name in ("rows.xls", "rows", "rows.parquet.gz", "rows.feather.gz"):
         with pytest.raises(FileFormatError, match="names no format"):
             read_dataset(tmp_path / name)
 
@@ -160,7 +165,7 @@ def test_malformed_files(tmp_path):
 @given(content=st.binary(max_size=40))
 def test_any_bytes_give_rows_or_one_clear_error(content):
     with TemporaryDirectory() as folder:
-        for name in ("rows.csv", "rows.parquet"):
+        for name in ("rows.csv", "rows.parquet", "rows.feather"):
             try:
                 assert read_dataset(put(Path(folder), content, name)).num_rows >= 0
             except SepsetError as error:
@@ -178,7 +183,7 @@ def test_patterns_in_names_are_not_expanded(tmp_path):
         read_dataset(tmp_path / "rows?.csv")
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("suffix", [suffix for suffix in SUFFIXES if suffix not in FEATHER])
 def test_arrow_is_not_needed(tmp_path, monkeypatch, suffix):
     columns = {"s": ["x", None], "i": [3, None], "b": [None, True], "r": [0.5, None], "n": [None, None]}
     variables = [
@@ -333,3 +338,24 @@ def test_another_delimiter_is_suggested(between, tmp_path):
         assert advice in str(refused.value)
     assert read_dataset(path, [a, b], delimiter=between).row(0) == {"a": "x", "b": "y"}
     assert not read_dataset(path, delimiter=between).notes
+
+
+@pytest.mark.parametrize("suffix", FEATHER)
+def test_feather_files_of_others_are_read_wherever_rows_are(suffix, tmp_path):
+    """Categories and their order are those of the file; text, numbers and nulls are as in the frame."""
+    frame = pd.DataFrame({"g": pd.Categorical(["x", "y", None], ["y", "x"]), "n": [1.5, np.nan, 3.0], "N": [1, 2, 1]})
+    file = tmp_path / f"rows{suffix}"
+    pa.feather.write_feather(frame, file)
+    assert read_dataset(file).equals(Dataset(frame))
+    assert Counts.of(str(file), [(Discrete("g", "yx"),)], missing="skip").table("g").tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("suffix", FEATHER)
+def test_feather_without_arrow_says_what_to_install(suffix, tmp_path, monkeypatch):
+    file = tmp_path / f"rows{suffix}"
+    write_dataset(Dataset({"x": ["a"]}), file)
+    for module in ("pyarrow", "pyarrow.feather"):
+        monkeypatch.setitem(sys.modules, module, None)
+    for ask in (lambda: read_dataset(file), lambda: write_dataset(Dataset({"x": ["a"]}), file)):
+        with pytest.raises(MissingExtra, match=r"sepset\[pandas\]"):
+            ask()

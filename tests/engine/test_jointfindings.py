@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
+from sepset.engine.jointfindings import takes_joints
 from support.tolerances import CLOSE
 
 STUDENT = ss.datasets.load("student")
@@ -249,3 +250,16 @@ def test_random_networks(seed):
         np.testing.assert_allclose(
             ss.query(net, v.name, given=given).values, marginal(net, table, [v.name]), rtol=0, atol=1e-9
         )
+
+
+def test_ctrl_c_as_a_compiled_function_is_entered_is_ctrl_c():
+    """Numba reports it as a SystemError; others stay what they are."""
+
+    @takes_joints
+    def asked(engine, cause):
+        raise SystemError from cause
+
+    with pytest.raises(KeyboardInterrupt):
+        asked(None, KeyboardInterrupt())
+    with pytest.raises(SystemError):
+        asked(None, None)

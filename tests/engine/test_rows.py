@@ -16,6 +16,7 @@ from sepset.engine.rows import (
     most_probable,
     rows_over,
 )
+from sepset.errors import DataError
 from sepset.variables.universe import Universe
 
 A, B, X = ss.Discrete("a"), ss.Discrete("b", 3), ss.Real("x")
@@ -118,3 +119,23 @@ def test_files_are_asked_about_as_the_rows_in_them(suffix, tmp_path):
         )
     with pytest.raises(ss.errors.FileFormatError, match="no such file"):
         ss.predict(student, tmp_path / "none.csv", targets="letter")
+
+
+@pytest.mark.parametrize("kind", ["polars", "duckdb", "dask"])
+def test_respelled_columns_of_lazy_frames_are_refused_as_those_of_others(kind):
+    student = ss.datasets.load("student")
+    rows = ss.sample(student, 20, seed=0).to_frame("pandas").astype(str).rename(columns={"grade": "Grade"})
+    if kind == "polars":
+        lazy = pytest.importorskip("polars").from_pandas(rows).lazy()
+    elif kind == "duckdb":
+        lazy = pytest.importorskip("duckdb").from_df(rows)
+    else:
+        lazy = pytest.importorskip("dask.dataframe").from_pandas(rows, npartitions=2)
+    asks = (
+        lambda: ss.impute(student, lazy),
+        lambda: ss.evaluate(student, lazy),
+        lambda: ss.fit(student, lazy, ss.EM()),
+    )
+    for ask in asks:
+        with pytest.raises(DataError, match=r"no column 'grade'\. Did you mean 'Grade'"):
+            ask()

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 import oracle
+import sepset as ss
+from sepset.base import memory
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.noisy import NoisyOr
 from sepset.cpds.table import TableCPD
-from sepset.errors import ArgumentError
+from sepset.errors import ArgumentError, TooLarge
+from sepset.factors.studentt import StudentT
 from sepset.graphs.graph import DAG
 from sepset.models import ancestral
 from sepset.models.bayesnet import BayesNet
@@ -105,3 +110,34 @@ def test_many_rows_are_drawn_part_by_part(monkeypatch):
     assert before.keys() == after.keys()
     for variable, column in before.items():
         np.testing.assert_allclose(after[variable], column, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("way", ["sample", "given", "chain graph", "table", "normal", "mixture", "student"])
+def test_many_rows_are_drawn_by_portions_into_columns_of_their_size(way, monkeypatch):
+    """Beside the columns only one portion is in memory, and what is refused is counted with all that is held."""
+    net = ss.datasets.load("student")
+    gaussian = ss.Gaussian([ss.Real("x"), ss.Real("y")], [0.0, 1.0], covariance=np.eye(2))
+    mixture = ss.GaussianMixture(ss.Real("x"), [0.5, 0.5], means=[[0.0], [4.0]], covariances=[[[1.0]], [[1.0]]])
+    draw = {
+        "sample": lambda n: ss.sample(net, n),
+        "given": lambda n: ss.sample(net, n, given={"grade": "A"}),
+        "chain graph": ss.models.to_chain_graph(net).sample,
+        "table": lambda n: ss.query(net, ["grade", "sat"]).sample(n),
+        "normal": gaussian.sample,
+        "mixture": mixture.sample,
+        "student": StudentT(3.0, 0.0, dispersion=1.0).sample,
+    }[way]
+    monkeypatch.setattr(memory, "CELLS_AT_ONCE", 1 << 12)
+    draw(100_000)  # what is compiled and imported stays
+    tracemalloc.start()
+    try:
+        found = draw(100_000)
+        peak, width = tracemalloc.get_traced_memory()[1], 1 if way == "student" else len(found.keys())
+    finally:
+        tracemalloc.stop()
+    cell = {"sample": 1, "given": 1, "chain graph": 1, "table": 9}.get(way, 8)
+    assert peak < 1.2 * 100_000 * width * cell + 1_000_000
+    monkeypatch.setattr(memory, "machine_memory", lambda: 1000 * width * cell)
+    draw(1000)
+    with pytest.raises(TooLarge, match="1,001 rows"):
+        draw(1001)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -155,3 +156,18 @@ def test_conflict_and_pickle():
     assert same.log_probability(row)[0] == example().log_probability(row)[0]
     assert math.exp(same.log_probability(row)[0]) == pytest.approx(dense(example())[1, 0, 0, 1])
     assert same.to_networkx().number_of_nodes() == 4
+
+
+def test_the_members_of_a_large_component_are_listed_once():
+    """A list for each of them would be quadratic in their number: 36 MB here."""
+    v = [Discrete(f"v{i}", 2) for i in range(3000)]
+    chain = ChainComponent(v, *(Table(pair, [[2.0, 1.0], [1.0, 3.0]]) for pair in itertools.pairwise(v)))
+    problem, small = ChainGraph(chain).problem(), ChainGraph(TableCPD(v[0], [0.5, 0.5])).problem()
+    small.relevant([0])  # what is imported stays
+    tracemalloc.start()
+    try:
+        found = problem.relevant([2999])
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
+    assert len(found.factors) >= 2999

@@ -44,6 +44,25 @@ def moments(net, variables):
     return inverse @ a, inverse @ C @ inverse.T
 
 
+def conditioned(mean, covariance, found, values):
+    """Moments given the numbers at these places, one after the other, and their log density; None if impossible."""
+    log_density = 0.0
+    for i, x in zip(found, values, strict=True):
+        apart, variance = Fraction(float(x)) - mean[i], covariance[i, i]
+        if variance:
+            odds = float(apart * apart / variance)
+            log_density -= 0.5 * (math.log(2 * math.pi) + _log(variance) + odds)
+            gain = covariance[:, i] / variance
+            mean, covariance = mean + gain * apart, covariance - np.outer(gain, covariance[i])
+        elif apart:
+            return None
+    return mean, covariance, log_density
+
+
+def _log(number):
+    return math.log(number.numerator) - math.log(number.denominator)
+
+
 def normal_kl(p, q):
     """KL between two normals, from the textbook formula."""
     (m, S), (n, T) = p, q

@@ -8,7 +8,7 @@ from typing import Any
 
 from sepset.base.extras import require
 from sepset.base.text import brief
-from sepset.errors import ArgumentError
+from sepset.errors import ArgumentError, TooLarge
 
 
 def axes_of(ax: Any = None) -> Any:
@@ -87,6 +87,18 @@ def mark_sizes(axes: Any, sizes: Sequence[int]) -> None:
     axes.minorticks_off()
 
 
+def check_bars(number: int) -> None:
+    """Raise if a chart would have more bars than can be drawn in a moment, or read.
+
+    >>> check_bars(100)
+    """
+    if number > MOST_BARS:
+        raise TooLarge(
+            f"A chart has at most {MOST_BARS:,} bars, which take seconds to draw; of more none could be read. Plot "
+            "some of them, or use to_frame."
+        )
+
+
 def named_rows(axes: Any, names: Sequence[str], *, grow: bool = False) -> None:
     """Name the rows of a horizontal bar chart from the top down, in smaller letters where there are many.
 
@@ -143,6 +155,9 @@ def entitle(axes: Any, title: str) -> None:
     """Put a title above the axes, in as many lines as it needs; it stays inside the picture."""
     axes.set_title("\n".join(textwrap.wrap(plain(title), WIDEST_TITLE)), fontsize="medium", wrap=True)
 
+
+MOST_BARS = 2000
+"""The largest number of bars in a chart; matplotlib takes about a millisecond for each."""
 
 LONGEST_LABEL = 43
 """The largest number of characters in a label next to an axis."""

@@ -419,12 +419,20 @@ def translated(function: Callable[P, R]) -> Callable[P, R]:
                 raise
             cause = error if was_called(error) else None
         except SystemError as error:
-            if not isinstance(error.__cause__, KeyboardInterrupt):
-                raise
-            raise KeyboardInterrupt from error  # Ctrl-C as a compiled function was entered
+            check_interrupt(error)
+            raise
         raise problem from cause
 
     return called
+
+
+def check_interrupt(error: SystemError) -> None:
+    """Raise Ctrl-C if that is what it was: as a compiled function is entered, it comes as a `SystemError`.
+
+    >>> check_interrupt(SystemError())
+    """
+    if isinstance(error.__cause__, KeyboardInterrupt):
+        raise KeyboardInterrupt from error
 
 
 def explained(

@@ -16,6 +16,9 @@ from sepset.errors import TooLarge
 LINE = 64
 """The bytes of a line of a cache."""
 
+CELLS_AT_ONCE = 1 << 24
+"""The cells of rows that are drawn together. Changing it changes samples of more cells."""
+
 UNKNOWN = 1 << 40
 """The bytes assumed where the system does not say how much memory there is."""
 
@@ -33,7 +36,7 @@ def machine_memory() -> int:
 
 
 def check_rows_fit(num_rows: int, row_bytes: int) -> None:
-    """Raise if rows of this size are more than the machine's memory holds.
+    """Raise if rows of this size, with all that is in memory besides them, are more than the machine's memory holds.
 
     >>> check_rows_fit(1000, 8)
     """
@@ -43,6 +46,19 @@ def check_rows_fit(num_rows: int, row_bytes: int) -> None:
             f"{num_rows:,} rows of {row_bytes} bytes need about {need / 2**30:,.3g} GiB, more memory than is available "
             f"({room / 2**30:,.3g} GiB). Draw fewer rows at a time, each time with a seed of its own."
         )
+
+
+def row_blocks(num_rows: int, width: int) -> Iterator[slice]:
+    """Rows in portions of a bounded number of cells, so that what is computed on the way takes little memory.
+
+    Between two portions Ctrl-C is heard. There is always a first one, if without rows.
+
+    >>> [part.stop for part in row_blocks(40_000_000, 2)]
+    [8388608, 16777216, 25165824, 33554432, 40000000]
+    """
+    size = max(1, CELLS_AT_ONCE // max(1, width))
+    for start in range(0, max(1, num_rows), size):
+        yield slice(start, min(start + size, num_rows))
 
 
 def aligned_floats(size: int) -> Floats:

@@ -28,15 +28,21 @@ class OutOfTime(Exception):
     """The time that `ending_at` set is over; who set it catches this, and it never reaches a user."""
 
 
+class OutOfWork(Exception):
+    """The work that `working` allows is done; who allowed it catches this, and it never reaches a user."""
+
+
 class _Here(threading.local):
     """Limits of the work of this thread.
 
     Attributes:
         end: when it ends at the latest, on the clock of `time.monotonic`.
+        work: how much of it is left, in estimated nanoseconds.
         cancel: the flag of the task that it is a part of.
     """
 
     end: float = math.inf
+    work: float = math.inf
     cancel: Bytes = NEVER
 
 
@@ -322,6 +328,63 @@ def require_time() -> None:
     """
     if _HERE.cancel[0] or time.monotonic() >= _HERE.end:
         raise OutOfTime
+
+
+class working:  # noqa: N801  # it is used as a function, like `ending_at`
+    """Inside, `spend` raises `OutOfWork` after so much work, or earlier if less is left around it.
+
+    Work is what it is estimated to take before it is done, so that what is refused does not depend on the machine. It
+    is unlimited where `ending_at` limits the time. What is left can be used later, by entering it again.
+
+    Args:
+        most: in nanoseconds.
+
+    >>> allowed = working(1e9)
+    >>> with allowed:
+    ...     spend(4e8)
+    >>> with allowed:
+    ...     work_left()
+    600000000.0
+    """
+
+    def __init__(self, most: float) -> None:
+        self._left = most
+
+    def __enter__(self) -> None:
+        """Begin."""
+        self._before = _HERE.work
+        self._mine = _HERE.work = math.inf if has_end() else min(self._before, self._left)
+
+    def __exit__(self, *_: object) -> None:
+        """End, with what was done subtracted here and around."""
+        done = self._mine - _HERE.work if self._mine < math.inf else 0.0
+        self._left -= done
+        _HERE.work = self._before - done
+
+
+def work_left() -> float:
+    """The work that `working` still allows, in nanoseconds; infinite if nothing limits it.
+
+    >>> work_left()
+    inf
+    """
+    return _HERE.work
+
+
+def spend(work: float) -> None:
+    """Account for work that is about to be done, in nanoseconds; raise if there is not as much left, or no time.
+
+    >>> with working(10.0):
+    ...     try:
+    ...         spend(11.0)
+    ...     except OutOfWork:
+    ...         print("too much")
+    too much
+    """
+    require_time()
+    _HERE.work -= work
+    if _HERE.work < 0.0:
+        raise OutOfWork
 
 
 def _next(tasks: Iterator[Callable[[Bytes], T]]) -> Callable[[Bytes], T] | None:

@@ -134,7 +134,7 @@ def rows_file(text: str) -> Path:
     return Path(file.name)
 
 
-STARTS = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz"}
+STARTS = {b"PAR1": ".parquet", b"ARROW1": ".feather", b"\x1f\x8b": ".csv.gz"}
 """The suffix of rows by their first bytes; others are CSV."""
 
 

@@ -32,7 +32,7 @@ from sepset.cpds.cpd import ParameterBlock, RealChild
 from sepset.cpds.lineargaussian import LinearGaussian, checked_parents
 from sepset.cpds.parameters import ROUNDING, Parameters, PriorTerm
 from sepset.cpds.registry import Fields, discrete_and_real, registered
-from sepset.data.kernelrows import Samples, best_width, chunks, log_kernels, log_normalized
+from sepset.data.kernelrows import Samples, best_width, check_kernels, chunks, log_kernels, log_normalized
 from sepset.errors import ArgumentError, DataError, ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import AnyVariable, Assignment, Columns, Scope, find, num_entries
 from sepset.factors.coordinates import columns, entries, findings, matrix, places, states_of, width as coordinates
@@ -231,6 +231,8 @@ class KernelCPD(RealChild, Tabulated):
         num_rows = num_rows_of(rows, self.child, self)
         points, context = self._points(rows, num_rows)
         logs, split = np.empty(num_rows), self._split
+        pairs = sum(len(stored) * int(n) for stored, n in zip(self.samples.points, np.bincount(context), strict=False))
+        check_kernels(pairs, "Score fewer rows, or learn from fewer.")
         for c in np.unique(context):
             at = np.flatnonzero(context == c)
             width, stored = self._ready(int(c)), self.samples.points[c]

@@ -206,9 +206,10 @@ class LinearGaussian(RealChild, Tabulated):
     def log_probability(self, rows: Columns) -> Floats:
         """The logarithm of the density of the child given its parents, one value per row."""
         num_rows = num_rows_of(rows, self.child, self)
-        parents = self._parents_of(rows, num_rows)
-        self._cholesky("has no density")
-        return self.regression.log_densities(*parents, matrix((self.child,), rows, num_rows))
+        parents, regression = self._parents_of(rows, num_rows), self.regression
+        if not regression.is_definite.all():
+            self._cholesky("has no density")
+        return regression.log_densities(*parents, matrix((self.child,), rows, num_rows))
 
     def log_likelihood(self, stats: Floats | Scatters) -> float:
         r"""The log density of all rows with these statistics, which are sufficient.

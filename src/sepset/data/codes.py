@@ -1,13 +1,16 @@
-"""Codes and row numbers as users give them, checked once."""
+"""Codes and row numbers as users give them, checked once; columns that are filled by portions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyArray, AnyInts, Floats, Ints
+from sepset.base.memory import check_rows_fit
 from sepset.base.text import listing
 from sepset.data.binding import refuse_vector
 from sepset.data.columns import MISSING, code_dtype
@@ -61,3 +64,41 @@ def checked_cells(variable: Discrete | Vector, cells: AnyArray) -> AnyInts | Flo
             f"found {cells[row]} in row {row}."
         )
     return cells.astype(code_dtype(variable.num_states))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnColumns:
+    """Columns of codes in their smallest type, of numbers, and of vectors, that are filled some rows at a time.
+
+    >>> columns = DrawnColumns.of([Discrete("coin", 2)], 3)
+    >>> columns.fill(slice(0, 2), {0: [0, 1]})
+    >>> columns.fill(slice(2, 3), {0: 1})
+    >>> columns.by_name["coin"].tolist()
+    [0, 1, 1]
+    """
+
+    by_name: dict[str, AnyArray]
+
+    @classmethod
+    def of(cls, variables: Iterable[Discrete | Vector], num_rows: int) -> DrawnColumns:
+        """Columns to be filled; raises before anything is allocated if they are more than the machine's memory."""
+        shapes = [(v.name, cell_type(v), (v.size,) if isinstance(v, Vector) and v.size > 1 else ()) for v in variables]
+        check_rows_fit(num_rows, sum(kind.itemsize * (shape or (1,))[0] for _, kind, shape in shapes))
+        return cls({name: np.empty((num_rows, *shape), kind) for name, kind, shape in shapes})
+
+    def __len__(self) -> int:
+        return len(self.by_name)
+
+    def fill(self, rows: slice, values: Mapping[int, Any]) -> None:
+        """Write some rows: a column, or a value for all of them, by position."""
+        for position, column in enumerate(self.by_name.values()):
+            column[rows] = values[position]
+
+
+def cell_type(variable: Discrete | Vector) -> np.dtype[Any]:
+    """The type of the cells of a variable's column.
+
+    >>> cell_type(Discrete("coin", 2))
+    dtype('int8')
+    """
+    return code_dtype(variable.num_states) if isinstance(variable, Discrete) else np.dtype(np.float64)

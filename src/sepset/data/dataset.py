@@ -19,7 +19,7 @@ from sepset.base.frames import FrameKind
 from sepset.base.frozen import Frozen, fill, made
 from sepset.base.text import counted, listing
 from sepset.data.binding import REMEDY, bind_frame, missing_message
-from sepset.data.codes import checked_cells, matrix_columns, named_columns, positions
+from sepset.data.codes import cell_type, checked_cells, matrix_columns, named_columns, positions
 from sepset.data.columns import WIDE_ROWS, Cells, Levels, absent, absent_cells, counts_absent, has_absent
 from sepset.data.duplicates import group_rows
 from sepset.data.export import EXPORTS, state_objects
@@ -180,6 +180,12 @@ class Dataset(Frozen, Tabulated):
         num_rows = sizes.pop() if sizes else (0 if isinstance(codes, Mapping) else len(codes))
         columns = (checked_cells(v, c) for v, c in zip(scope, given, strict=True))
         return cls._make(scope, columns, num_rows, None if weights is None else row_weights(weights, num_rows))
+
+    @classmethod
+    def _drawn(cls, variables: Universe, columns: Mapping[str, AnyArray], num_rows: int) -> Dataset:
+        """The dataset with columns that were made for it: neither checked nor copied, if codes have their type."""
+        cells = (columns[v.name].astype(cell_type(v), copy=False) for v in variables)
+        return cls._make(variables, cells, num_rows)
 
     def with_weights(self, weights: ArrayLike | None) -> Dataset:
         """The same rows with these weights, or without any.

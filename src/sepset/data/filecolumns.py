@@ -19,7 +19,7 @@ import numpy as np
 from sepset.base.arraytypes import AnyInts
 from sepset.data.columns import MISSING, TEXT, Cells, Column, Levels, drop_missing
 from sepset.data.frames import open_frame
-from sepset.data.scan import first_line, require_file, scanned, separator
+from sepset.data.scan import DELIMITERS, first_line, require_file, scanned, separator
 from sepset.data.textfiles import LARGEST, large_columns
 from sepset.errors import DataError
 from sepset.variables.universe import Universe
@@ -168,7 +168,7 @@ def _opened(
     Args:
         complete: nothing is read unless all of them are there.
     """
-    is_text = require_file(file) != ".parquet"
+    is_text = require_file(file) in DELIMITERS
     if is_text:
         header, kinds = first_line(file, delimiter), {v.name: isinstance(v, Discrete) for v in variables}
         asked = {name: kinds.get(name) for name in _wanted(header, names, complete)}
@@ -180,7 +180,7 @@ def _opened(
         if not wanted:
             return FileRows(file, tuple(scan.columns), {}, is_text)
         quoted = (f'"{scan.columns[name].replace(chr(34), chr(34) * 2)}"' for name in wanted)
-        frame = open_frame(scan.relation.select(", ".join(quoted)))
+        frame = open_frame(scan.relation.select(", ".join(quoted)) if scan.table is None else scan.table)
         found = {name: frame.read(scan.columns[name]) for name in wanted}
         return FileRows(file, tuple(scan.columns), found, is_text)
 

@@ -19,13 +19,14 @@ from typing import IO, Any, Literal
 
 import numpy as np
 
+from sepset.base.extras import require
 from sepset.base.foreign import translated
 from sepset.base.text import listing
 from sepset.base.threads import abandonable
 from sepset.data.dataset import Dataset
 from sepset.data.export import is_text, numeric_states
 from sepset.data.filecolumns import file_columns, naming, state_text
-from sepset.data.scan import connected, file_format, separator
+from sepset.data.scan import DELIMITERS, connected, file_format, separator
 from sepset.errors import DataError, FileFormatError, TooLarge
 from sepset.variables.array import VariableArray
 from sepset.variables.universe import Universe
@@ -56,7 +57,7 @@ def read_dataset(
     missing: str | Sequence[str] = ("",),
     missing_columns: Literal["refuse", "allow"] = "refuse",
 ) -> Dataset:
-    """The rows of a CSV, TSV or Parquet file (text also gzipped), as a dataset.
+    """The rows of a CSV, TSV, Parquet or Feather file (text also gzipped), as a dataset.
 
     Without variables, a text column of whole numbers becomes `Discrete` with ints as states, one of other numbers
     `Real`, one of true and false `Discrete` with bools, and any other `Discrete` with strings. Numbers that do not
@@ -87,7 +88,7 @@ def read_dataset(
 
 @translated
 def write_dataset(data: Dataset, path: str | os.PathLike[str], *, delimiter: str | None = None) -> None:
-    """Write the rows as CSV, TSV (either also gzipped) or Parquet; the file appears whole or not at all.
+    """Write the rows as CSV, TSV (either also gzipped), Parquet or Feather; the file appears whole or not at all.
 
     Missing cells are written as nothing (in text) or null, and an empty string is quoted, so that the two differ.
     Row weights are not written.
@@ -105,10 +106,12 @@ def write_dataset(data: Dataset, path: str | os.PathLike[str], *, delimiter: str
     kind = file_format(file)
     if not len(data.variables):
         raise DataError(f"{file}: a dataset without variables has nothing to write.")
-    if kind == ".parquet":
+    if kind in DELIMITERS:
+        _write_text(data, file, separator(file, delimiter))
+    elif kind == ".parquet":
         _write_parquet(data, file)
     else:
-        _write_text(data, file, separator(file, delimiter))
+        _write_feather(data, file)
 
 
 @contextmanager
@@ -206,6 +209,14 @@ def _write_parquet(data: Dataset, file: Path) -> None:
     with _replacing(file) as written, connected(file) as connection:
         connection.register("codes", codes)
         abandonable(lambda: connection.sql(query, params=states).write_parquet(str(written)), stop=connection.interrupt)
+
+
+def _write_feather(data: Dataset, file: Path) -> None:
+    """Write the columns as those of an Arrow table, states as their values."""
+    feather = require("pyarrow.feather", "pandas", "Writing Feather files")
+    table = abandonable(lambda: data.to_frame("pyarrow"))
+    with _replacing(file) as written:
+        abandonable(lambda: feather.write_feather(table, str(written)))
 
 
 def _parquet_query(dataset: Dataset, file: Path) -> tuple[str, list[object]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +62,8 @@ def open_frame(frame: Any, wanted: Iterable[str] | None = None) -> Frame:
 
     Args:
         frame: eager or lazy; a lazy one is collected.
-        wanted: the only columns that will be read, so that nothing else is computed or coded.
+        wanted: the only columns that will be read, so that nothing else is computed or coded; the others keep their
+            names, by which a misspelled one is found.
     """
     if isinstance(frame, Mapping):
         return _mapping_frame(frame, wanted)
@@ -70,10 +71,13 @@ def open_frame(frame: Any, wanted: Iterable[str] | None = None) -> Frame:
 
     opened = opened_frame(frame)
     if isinstance(opened, nw.LazyFrame):
-        opened = _collected(_narrowed(opened, wanted))
+        names = _names(opened.collect_schema().names())
+        opened = _collected(_narrowed(opened, names, wanted))
         if isinstance(opened, Mapping):
-            return _mapping_frame(opened)
-    return Frame(_names(opened.columns), len(opened), _reader(opened), opened.implementation.is_pandas())
+            return replace(_mapping_frame(opened), names=names)
+    else:
+        names = _names(opened.columns)
+    return Frame(names, len(opened), _reader(opened), opened.implementation.is_pandas())
 
 
 def opened_frame(frame: Any) -> Any:
@@ -131,11 +135,11 @@ def _reader(frame: Any) -> Callable[[str], Column]:
     return lambda name: _series_column(frame[name])
 
 
-def _narrowed(lazy: Any, wanted: Iterable[str] | None) -> Any:
+def _narrowed(lazy: Any, names: Sequence[str], wanted: Iterable[str] | None) -> Any:
     if wanted is None:
         return lazy
     chosen = set(wanted)
-    kept = [name for name in lazy.collect_schema().names() if name in chosen]
+    kept = [name for name in names if name in chosen]
     return lazy.select(kept) if kept else lazy
 
 

@@ -19,10 +19,16 @@ from sepset.base.checks import finite_array
 from sepset.base.frozen import fill, read_only
 from sepset.base.logarithms import LOG_2PI, log_sum
 from sepset.data.scatter import Scatter
-from sepset.errors import DataError, ModelError
+from sepset.errors import DataError, ModelError, TooLarge
 
 CELLS = 1_000_000
 """The largest number of pairs of rows and kernels in memory at a time."""
+
+MOST_KERNELS = 200_000_000_000
+"""The largest number of kernels that are evaluated for one request, about an hour."""
+
+EVALUATIONS = 40
+"""About how often the rows are scored to choose a width."""
 
 WIDTHS = np.logspace(-4.0, 1.5, 23)
 """The widths tried first, in standard deviations."""
@@ -113,6 +119,18 @@ def log_normalized(logs: Floats) -> Floats:
     return np.asarray(apart - np.log(np.exp(apart).sum(axis=1, keepdims=True)))
 
 
+def check_kernels(number: int, advice: str) -> None:
+    """Raise if so many pairs of a row and a kernel would take hours.
+
+    >>> check_kernels(10**6, "")
+    """
+    if number > MOST_KERNELS:
+        raise TooLarge(
+            f"{number:,} kernels are to be evaluated, one for each pair of a row scored and a row stored, which takes "
+            f"hours; the limit is {MOST_KERNELS:,}. {advice}"
+        )
+
+
 def chunks(num_rows: int, num_points: int) -> Iterator[slice]:
     """Consecutive ranges of rows with at most `CELLS` pairs of rows and kernels each."""
     step = max(CELLS // max(num_points, 1), 1)
@@ -171,6 +189,7 @@ def best_width(
     """
     from scipy.optimize import minimize_scalar
 
+    check_kernels(EVALUATIONS * sum(len(p) ** 2 for p in samples.points), "Give width=, or learn from fewer rows.")
     if max(len(p) for p in samples.points) < 2:
         raise DataError(f"A width is chosen by scoring rows with others; {samples!r} has none. Give width=.")
     units = samples.deviations() if scale is None else finite_array("best_width", "scale", scale)

@@ -1,4 +1,4 @@
-"""CSV, TSV and Parquet files as DuckDB relations: opened, named, not yet read.
+"""CSV, TSV, Parquet and Feather files as DuckDB relations: opened, named, not yet read.
 
 Paths are parameters, never parts of a query, and no pattern in a path is expanded.
 """
@@ -16,8 +16,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
+from sepset.base.extras import require
 from sepset.base.text import listing
 from sepset.base.threads import abandonable
 from sepset.errors import ArgumentError, FileFormatError
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 """The separator of cells in each text format."""
 
+FEATHER = (".feather", ".arrow")
+"""The suffixes of files of Arrow's own format."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scan:
@@ -36,11 +40,13 @@ class Scan:
     Attributes:
         columns: from names in the file to names in the relation; DuckDB renames those that differ by case alone.
         is_text: whether every cell is text as it stands in the file.
+        table: the same rows as an Arrow table, which keeps the order of categories; None for other formats.
     """
 
     relation: duckdb.DuckDBPyRelation
     columns: Mapping[str, str]
     is_text: bool
+    table: Any = None
 
 
 @contextmanager
@@ -58,6 +64,8 @@ def scanned(file: Path, *, delimiter: str | None = None, missing: Sequence[str] 
     with connected(file) as connection:
         if kind == ".parquet":
             yield _parquet(connection, file)
+        elif kind in FEATHER:
+            yield _feather(connection, file)
         else:
             yield _text(connection, file, separator(file, delimiter), list(missing))
 
@@ -90,9 +98,10 @@ def file_format(file: Path) -> str:
     suffixes = [suffix.lower() for suffix in file.suffixes]
     kind = suffixes[-2] if len(suffixes) > 1 and suffixes[-1] == ".gz" else suffixes[-1] if suffixes else ""
     zipped = bool(suffixes) and suffixes[-1] == ".gz"
-    if kind not in (*DELIMITERS, ".parquet") or (zipped and kind == ".parquet"):
+    if kind not in (*DELIMITERS, ".parquet", *FEATHER) or (zipped and kind not in DELIMITERS):
         raise FileFormatError(
-            f"the suffix {file.suffix!r} names no format of rows. Use .csv, .tsv (either also .gz) or .parquet.",
+            f"the suffix {file.suffix!r} names no format of rows. Use .csv, .tsv (either also .gz), .parquet or "
+            ".feather.",
             file=str(file),
         )
     return kind
@@ -137,6 +146,22 @@ def _parquet(connection: duckdb.DuckDBPyConnection, file: Path) -> Scan:
     found = list(relation.columns)
     names = [name for (name,) in leaves] if len(leaves) == len(found) else found
     return Scan(relation, dict(zip(names, found, strict=True)), is_text=False)
+
+
+def _feather(connection: duckdb.DuckDBPyConnection, file: Path) -> Scan:
+    """The rows through pyarrow, which maps the file into memory."""
+    arrow = require("pyarrow", "pandas", "Reading Feather files")
+    tables = require("pyarrow.feather", "pandas", "Reading Feather files")
+    try:
+        table = abandonable(partial(tables.read_table, str(file), memory_map=True))
+    except (arrow.ArrowException, OSError) as error:
+        raise FileFormatError(f"it cannot be read: {error}.", file=str(file)) from error
+    twice = [name for name, count in Counter(table.column_names).items() if count > 1]
+    if twice:
+        raise FileFormatError(f"{listing(twice)} are names of several columns.", file=str(file))
+    places = [f"c{place}" for place in range(table.num_columns)]
+    own = table.rename_columns(places)
+    return Scan(connection.from_arrow(own), dict(zip(table.column_names, places, strict=True)), False, own)
 
 
 def _text(connection: duckdb.DuckDBPyConnection, file: Path, delimiter: str, missing: list[str]) -> Scan:

@@ -17,8 +17,9 @@ from sepset.base.display import Worded
 from sepset.base.foreign import often
 from sepset.base.lazy import lazy
 from sepset.base.membership import among, without
-from sepset.base.memory import check_rows_fit
+from sepset.base.memory import row_blocks
 from sepset.base.text import listing
+from sepset.data.codes import DrawnColumns
 from sepset.engine.explanations import Labels, best_assignments, labels_of, max_marginals
 from sepset.engine.jointfindings import takes_joints
 from sepset.engine.rowquestions import RowQuestions
@@ -213,10 +214,7 @@ class Engine(RowQuestions, Worded):
                 f"A dataset has one column per variable, and {listing(wide)} are vectors. "
                 "Use prepare(model).sample_columns."
             )
-        columns = self.sample_columns(num_rows, given=given, seed=seed)
-        if not columns:
-            return Dataset.from_codes(variables, np.zeros((num_rows, 0), np.int8))
-        return Dataset.from_codes(variables.parts, columns)
+        return Dataset._drawn(variables, self.sample_columns(num_rows, given=given, seed=seed), num_rows)
 
     @takes_joints
     def sample_columns(
@@ -224,14 +222,14 @@ class Engine(RowQuestions, Worded):
     ) -> dict[str, AnyArray]:
         """The draws of `sample` as arrays by name: codes, real values, and `[rows, size]` arrays of vectors."""
         whole("num_rows", num_rows, least=0)
-        check_rows_fit(num_rows, 8 * len(self.model.variables))
+        columns = DrawnColumns.of(self.model.variables, num_rows)
         evidence = self.evidence(given)
         if self.prepared.log_partition(evidence) == -np.inf:
             raise impossible(self.prepared, evidence)
-        drawn: dict[int, AnyArray] = dict(self.prepared.sample(num_rows, evidence, generator(seed)))
-        drawn.update((v, np.full(num_rows, code)) for v, code in evidence.codes.items())
-        drawn.update((v, _repeated(value, num_rows)) for v, value in evidence.reals.items())
-        return {name: drawn[v] for v, name in enumerate(self.model.variables.names)}
+        rng, known = generator(seed), {**evidence.codes, **evidence.reals}
+        for rows in row_blocks(num_rows, len(columns)):
+            columns.fill(rows, {**self.prepared.sample(rows.stop - rows.start, evidence, rng), **known})
+        return columns.by_name
 
     @takes_joints
     def plan(
@@ -549,8 +547,3 @@ class Engine(RowQuestions, Worded):
         from sepset.engine import invariants
 
         return invariants.check(self, given, seed, num_points)
-
-
-def _repeated(value: Floats, num_rows: int) -> Floats:
-    rows = np.tile(value, (num_rows, 1))
-    return rows[:, 0] if rows.shape[1] == 1 else rows

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.foreign import OF_PYTHON, explained
+from sepset.base.foreign import OF_PYTHON, check_interrupt, explained
 from sepset.base.text import listing
 from sepset.errors import ScopeError, StateError, TooLarge
 from sepset.factors.block import FactorBlock, Single
@@ -54,6 +54,9 @@ def takes_joints(question: F) -> F:
                 problem = explained(error, question, (engine, *args), kwargs)
                 if problem is None:
                     raise
+            except SystemError as error:
+                check_interrupt(error)
+                raise
             raise problem
         single = JointFindings.of(given, engine.model.variables)
         return question(engine.with_joints(single.groups), *args, **{**kwargs, "given": single.given})

@@ -58,6 +58,8 @@ class Cholesky:
     def root(self) -> Floats:
         r"""$R = S L^{-\top}$, so that $R R^\top = A^{-1}$."""
         size = self.lower.shape[-1]
+        if size == 1:
+            return np.asarray(self.scale[:, :, None] / self.lower)
         inverse = np.linalg.solve(self.lower, np.broadcast_to(np.eye(size), self.lower.shape))
         return np.asarray(self.scale[:, :, None] * np.swapaxes(inverse, -1, -2))
 
@@ -78,6 +80,8 @@ class Cholesky:
 
 
 def _factored(unit: Floats) -> tuple[Floats, Bools]:
+    if unit.shape[-1] == 1:
+        return np.sqrt(unit), np.ones(len(unit), np.bool_)
     try:
         return np.asarray(np.linalg.cholesky(unit), np.float64), np.ones(len(unit), np.bool_)
     except np.linalg.LinAlgError:

@@ -11,13 +11,13 @@ import numpy as np
 
 from sepset.base import axes as charts
 from sepset.base.arraytypes import AnyInts, Floats, Ints
-from sepset.base.axes import axes_of, is_crowded, named_columns, named_rows
+from sepset.base.axes import axes_of, check_bars, is_crowded, named_columns, named_rows
 from sepset.base.checks import fraction, generator, whole
 from sepset.base.display import Report, Shown, plain
 from sepset.base.entries import Entries
 from sepset.base.frames import frame
 from sepset.base.frozen import Frozen
-from sepset.base.memory import check_rows_fit
+from sepset.base.memory import check_rows_fit, row_blocks
 from sepset.base.text import brief, joined, listing
 from sepset.errors import NotClosed, ScopeError, StateError
 from sepset.factors import information
@@ -254,14 +254,20 @@ class DiscreteFactor(Entries, Frozen, Report):
 
     def sample(self, num_rows: int, seed: int | np.random.Generator = 0) -> dict[str, list[State]]:
         """Independent draws of the scope, as lists of states by name."""
-        check_rows_fit(whole("num_rows", num_rows), 8 * max(1, len(self.scope)))
-        drawn = self.eliminate(self.scope)[0].sample({}, num_rows, generator(seed))
-        return {v.name: [v.states[code] for code in drawn[v].tolist()] for v in self.scope}
+        check_rows_fit(whole("num_rows", num_rows), 9 * max(1, len(self.scope)))  # lists have room to grow
+        rng, conditional = generator(seed), self.eliminate(self.scope)[0]
+        found: dict[str, list[State]] = {v.name: [] for v in self.scope}
+        for rows in row_blocks(num_rows, len(self.scope)):
+            drawn = conditional.sample({}, rows.stop - rows.start, rng)
+            for v in self.scope:
+                found[v.name] += [v.states[code] for code in drawn[v].tolist()]
+        return found
 
     def plot(self, ax: Any = None) -> Any:
         """A bar chart of a factor over one variable, or a heat map over two, on matplotlib axes."""
         if len(self.scope) not in (1, 2):
             raise ScopeError(f"Only tables of one or two variables have a picture; {self!r} has {len(self.scope)}.")
+        check_bars(max(v.num_states for v in self.scope))
         axes, last = axes_of(ax), self.scope[-1]
         dense = self._dense()
         if len(self.scope) == 1:

@@ -16,7 +16,7 @@ from sepset.base.display import Report, Shown
 from sepset.base.frames import FrameKind, frame
 from sepset.base.frozen import fill, made
 from sepset.base.logarithms import LOG_2PI, log_sum
-from sepset.base.memory import check_rows_fit
+from sepset.base.memory import check_rows_fit, row_blocks
 from sepset.base.text import brief, listing
 from sepset.errors import ImpossibleEvidence, ModelError, NotClosed, ScopeError
 from sepset.factors.algebra import Assignment, axis_of
@@ -101,8 +101,9 @@ class Gaussian(Report):
     def sample(self, num_rows: int, seed: int | np.random.Generator = 0) -> dict[str, Floats]:
         """Independent draws by name: `[n]` for a `Real`, `[n, size]` for a `Vector`."""
         check_rows_fit(whole("num_rows", num_rows), 8 * len(self.mu))
-        noise = generator(seed).standard_normal((num_rows, len(self.mu)))
-        drawn = self.mu + noise @ square_roots(self.covariance[None])[0].T
+        rng, root, drawn = generator(seed), square_roots(self.covariance[None])[0].T, np.empty((num_rows, len(self.mu)))
+        for rows in row_blocks(num_rows, len(self.mu)):
+            drawn[rows] = self.mu + rng.standard_normal(drawn[rows].shape) @ root
         return {v.name: c for v, c in columns(self.scope, drawn).items()}
 
     def interval(self, level: float = 0.95) -> Any:
@@ -341,10 +342,12 @@ class GaussianMixture(Report):
     def sample(self, num_rows: int, seed: int | np.random.Generator = 0) -> dict[str, Floats]:
         """Independent draws by name: `[n]` for a `Real`, `[n, size]` for a `Vector`."""
         check_rows_fit(whole("num_rows", num_rows), 8 * self.means.shape[1])
-        rng = generator(seed)
-        which = rng.choice(self.num_components, size=num_rows, p=self.weights / self.weights.sum())
-        noise = rng.standard_normal((num_rows, self.means.shape[1]))
-        drawn = self.means[which] + np.einsum("nij,nj->ni", square_roots(self.covariances)[which], noise)
+        size, chances = self.means.shape[1], self.weights / self.weights.sum()
+        rng, roots, drawn = generator(seed), square_roots(self.covariances), np.empty((num_rows, size))
+        for rows in row_blocks(num_rows, size * size):
+            which = rng.choice(self.num_components, size=rows.stop - rows.start, p=chances)
+            noise = rng.standard_normal((len(which), size))
+            drawn[rows] = self.means[which] + np.einsum("nij,nj->ni", roots[which], noise)
         return {v.name: c for v, c in columns(self.scope, drawn).items()}
 
     def interval(self, level: float = 0.95) -> Any:

@@ -12,11 +12,15 @@ import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Floats, Ints
 from sepset.base.text import brief
+from sepset.base.threads import spend
 from sepset.errors import StateError, TooLarge
 from sepset.factors.algebra import MAX_ENTRIES
 from sepset.semiring import MAX, SUM, Semiring
 
 LIMIT = 2**63
+
+CELL_NANOSECONDS = 40.0
+"""Time to join or to group one code of one row."""
 
 
 def ranks(codes: AnyInts, cards: Sequence[int]) -> Ints:
@@ -65,8 +69,11 @@ def starts(sorted_ranks: Ints) -> Ints:
     return np.flatnonzero(np.concatenate([[True], sorted_ranks[1:] != sorted_ranks[:-1]]))
 
 
-def join(left: Ints, right: Ints, cards: Sequence[int]) -> tuple[Ints, Ints, Ints]:
+def join(left: Ints, right: Ints, cards: Sequence[int], *, width: int = 1) -> tuple[Ints, Ints, Ints]:
     """Every pair (i, j) with equal rows `left[i]` and `right[j]`, and how many pairs each left row has.
+
+    Args:
+        width: the number of codes of the rows that are made of each pair.
 
     >>> i, j, counts = join(np.array([[0], [1], [2]]), np.array([[1], [0], [1]]), (3,))
     >>> i.tolist(), j.tolist(), counts.tolist()
@@ -81,6 +88,7 @@ def join(left: Ints, right: Ints, cards: Sequence[int]) -> tuple[Ints, Ints, Int
     total = int(counts.sum())
     if total * (left.shape[1] + 1) > MAX_ENTRIES:
         raise TooLarge(f"The product would have {total:.3g} rows of support. Condition or eliminate first.")
+    spend(CELL_NANOSECONDS * (total * width + len(left) + len(right)))
     i = np.repeat(np.arange(len(left)), counts)
     within = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
     return i, order[np.repeat(first, counts) + within], counts

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import AnyInts, Floats, Ints
 from sepset.base.frozen import fill, made
 from sepset.base.logarithms import log_sum
+from sepset.base.threads import spend
 from sepset.errors import ModelError, NotClosed, StateError
 from sepset.factors import information
 from sepset.factors.algebra import (
@@ -31,7 +32,7 @@ from sepset.factors.algebra import (
 )
 from sepset.factors.discrete import DiscreteFactor
 from sepset.factors.labels import conditional
-from sepset.factors.rows import checked_codes, in_order, join, ranks, reduce_groups, starts
+from sepset.factors.rows import CELL_NANOSECONDS, checked_codes, in_order, join, ranks, reduce_groups, starts
 from sepset.factors.table import NUMBER, Table
 from sepset.semiring import MAX, SUM, Semiring
 from sepset.variables.variable import Discrete, State, VariableLike
@@ -194,7 +195,8 @@ class SparseTable(DiscreteFactor):
         """Rows over both scopes where both are positive, both logarithms, and how many matches each of my rows has."""
         extra, shared = split(other.scope, self.scope)
         left, right = self.codes[:, self._columns(shared)], other.codes[:, other._columns(shared)]
-        i, j, counts = join(left, right, [v.num_states for v in shared])
+        width = len(self.scope) + len(extra)
+        i, j, counts = join(left, right, [v.num_states for v in shared], width=width)
         codes = np.concatenate([self.codes[i], other.codes[j][:, other._columns(extra)]], axis=1)
         return codes, self.logs[i], other.logs[j], counts
 
@@ -259,6 +261,7 @@ class SparseTable(DiscreteFactor):
 
     def _grouped(self, kept: tuple[Discrete, ...]) -> tuple[Ints, Floats, Ints]:
         """My rows in order of their `kept` columns, their logarithms, and where each group begins."""
+        spend(CELL_NANOSECONDS * self.codes.size)
         columns = self.codes[:, self._columns(kept)]
         rank = ranks(columns, [v.num_states for v in kept])
         order = np.argsort(rank, kind="stable")
@@ -279,8 +282,9 @@ class SparseTable(DiscreteFactor):
             return self
         codes, logs, begins = self._grouped(kept)
         reduced = reduce_groups(logs, begins, semiring)
-        rows = codes[begins][:, self._columns(kept)]
-        return SparseTable._make(kept, rows[reduced > -np.inf], reduced[reduced > -np.inf])
+        positive = reduced > -np.inf
+        rows = codes[np.ix_(begins[positive], np.array(self._columns(kept), np.int64))]
+        return SparseTable._make(kept, rows, reduced[positive])
 
     def maximize(self, out: Iterable[VariableLike]) -> tuple[SparseTable, Ints]:
         """The max-marginal, and for each of its rows the codes of `out` attaining it (lowest on ties)."""

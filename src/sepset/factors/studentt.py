@@ -18,7 +18,7 @@ from sepset.base.arraytypes import Floats
 from sepset.base.checks import Seed, fraction, generator, whole
 from sepset.base.display import Plain, Worded
 from sepset.base.frozen import fill
-from sepset.base.memory import check_rows_fit
+from sepset.base.memory import check_rows_fit, row_blocks
 from sepset.errors import ModelError, NotApplicable
 
 
@@ -110,10 +110,12 @@ class StudentT(Worded, Plain):
         """Independent draws, `[n]` in one dimension and else `[n, size]`."""
         rng, size = generator(seed), len(self.location)
         check_rows_fit(whole("num_rows", num_rows), 8 * size)
-        noise = rng.standard_normal((num_rows, size)) @ np.linalg.cholesky(self.dispersion).T
-        if not math.isinf(self.degrees):
-            noise /= np.sqrt(rng.chisquare(self.degrees, size=num_rows) / self.degrees)[:, None]
-        drawn = self.location + noise
+        root, drawn = np.linalg.cholesky(self.dispersion).T, np.empty((num_rows, size))
+        for rows in row_blocks(num_rows, size):
+            noise = rng.standard_normal(drawn[rows].shape) @ root
+            if not math.isinf(self.degrees):
+                noise /= np.sqrt(rng.chisquare(self.degrees, size=len(noise)) / self.degrees)[:, None]
+            drawn[rows] = self.location + noise
         return np.asarray(drawn[:, 0] if size == 1 else drawn)
 
     def __repr__(self) -> str:

@@ -22,7 +22,9 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.text import listing
+from sepset.base.threads import OutOfWork, has_end, work_left, working
 from sepset.errors import TooLarge
+from sepset.inference import costs
 from sepset.inference.buckets.bounded import SLACK
 from sepset.inference.buckets.tangents import branches, masked
 from sepset.inference.method import Best, Prepared
@@ -63,7 +65,7 @@ class CaseSearch:
         log_value: the logarithm of the weight of an assignment, everything else summed out.
         cards: the number of states of each variable of the assignment.
 
-    Guarantee: exact, or refused after `MOST_MAXIMA` maxima.
+    Guarantee: exact, or refused after `MOST_MAXIMA` maxima or the work that is allowed.
     Tested by: inference/test_cases.py::test_few_summed_parents_are_enumeration
     """
 
@@ -80,13 +82,23 @@ class CaseSearch:
         self._best, self._log_value, self._cards = best, log_value, cards
         self._numbers = itertools.count()
         self._tried: set[tuple[tuple[int, int], ...]] = set()
-        self.found = Best({}, -math.inf)
+        self.found, self._bound = Best({}, -math.inf), math.inf
 
     def run(self) -> Best:
         """The best assignment; of value minus infinity if all are impossible."""
+        with working(costs.NANOSECONDS_OF_A_SEARCH):
+            try:
+                return self._run()
+            except (OutOfWork, TooLarge) as error:
+                if isinstance(error, TooLarge) and work_left() > 0.0:
+                    raise
+                raise self._refusal() from None
+
+    def _run(self) -> Best:
         heap = list(self._part({}))
         while heap and not self._is_reached(-heap[0].rank[0]):
             part = heapq.heappop(heap)
+            self._bound = -part.rank[0]
             for masks in self._divided(part):
                 for made in self._part(masks):
                     heapq.heappush(heap, made)
@@ -98,11 +110,8 @@ class CaseSearch:
     def _part(self, masks: Masks) -> Iterator[Part]:
         """The part with its bound; nothing if it holds nothing better than the best assignment found."""
         number = next(self._numbers)
-        if number * len(self._cases) > MOST_MAXIMA:
-            raise TooLarge(
-                f"The best assignment with {self._names} summed out is not certain after {MOST_MAXIMA} maxima: the "
-                f"best found has the logarithm {self.found.log_value:.6g}. Observe more variables, or ask for fewer."
-            )
+        if number * len(self._cases) > MOST_MAXIMA and not has_end():
+            raise self._refusal()
         logs, assignments = [], []
         for told, _, log_weight in self._cases:
             best = self._best(masked(told, masks))
@@ -116,6 +125,14 @@ class CaseSearch:
         bound = float(np.logaddexp.reduce(logs))
         if not self._is_reached(bound):
             yield Part((-bound, number), masks, np.exp(np.array(logs) - bound), assignments)
+
+    def _refusal(self) -> TooLarge:
+        more = f", and none has more than {self._bound:.6g}" if self._bound < math.inf else ""
+        return TooLarge(
+            f"The best assignment with {self._names} summed out is not certain after a search: the best found has the "
+            f"log value {self.found.log_value:.6g}{more}. Observe more variables, ask for fewer, or give it more time, "
+            "as in map_assignment(..., until=Until(seconds=60))."
+        )
 
     def _try(self, values: Mapping[int, int]) -> None:
         key = tuple(sorted((v, int(code)) for v, code in values.items()))

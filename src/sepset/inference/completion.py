@@ -10,7 +10,7 @@ one batch per variable for any number of missingness patterns; real variables co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -39,14 +39,22 @@ def mode_rows(prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], wo
 
 
 def modes_one_by_one(prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
-    """The result of `mode_rows`, real targets by one question per target and row."""
+    """The result of `mode_rows`, real targets by one question per target and row, or one per row."""
     different, which = rows.distinct()
     made, log_partition = by_posteriors(prepared, different, targets, workers)
     for row in np.flatnonzero(log_partition > -np.inf):
-        for column in np.flatnonzero(np.isnan(made.reals[row])):
-            answer = prepared.query([made.real_positions[column]], different.evidence(int(row)))
-            made.reals[row, column] = np.ravel(answer.distribution.mode())[0]
+        empty = np.flatnonzero(np.isnan(made.reals[row])).tolist()
+        open_ = [made.real_positions[column] for column in empty]
+        for column, found in zip(empty, _each_marginal(prepared, open_, different.evidence(int(row))), strict=True):
+            made.reals[row, column] = np.ravel(found.mode())[0]
     return RowValues(made, log_partition).take(which)
+
+
+def _each_marginal(prepared: Prepared, targets: Sequence[int], evidence: Evidence) -> Iterable[Any]:
+    """The marginal of each real target: by its own question, which knows mixtures; by one pass if all are normal."""
+    if len(targets) <= 1 or prepared.problem.variables.cards.any():
+        return (prepared.query([v], evidence).distribution for v in targets)
+    return map(prepared.marginals(evidence)[0], targets)
 
 
 def mean_rows(prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:

@@ -70,6 +70,9 @@ ENTRIES_BEFORE_TREE_SEARCH = 500_000
 NANOSECONDS_PER_PRODUCT, NANOSECONDS_PER_MAXIMIZED_PRODUCT = 0.05, 0.07
 """Time of a multiplication in a step by panels: summed, or maximized."""
 
+NANOSECONDS_PER_LOG_PRODUCT = 5.0
+"""The same in log space."""
+
 NANOSECONDS_PER_ENTRY, NANOSECONDS_PER_STREAMED_ENTRY = 1.2, 0.7
 """Time of an entry that a step reads or writes: by panels, or passed once if one of the step's tensors has all
 variables. Both include its share of rescaling the results."""
@@ -157,6 +160,12 @@ WORK_UNINTERRUPTED = 100_000_000
 
 LOG_SLOWDOWN = 30
 """Time of a multiplication in log space, in multiplications."""
+
+NANOSECONDS_OF_A_SEARCH = 3e9
+"""Estimated time after which a search for best values is refused, if `until=` sets no other."""
+
+NANOSECONDS_OF_ONE_MAXIMUM = 1e10
+"""The same for one elimination of a problem with functions of many variables, for which there may be a search."""
 
 ENTRIES_TAKEN = 2**20
 """Entries of a joint from which it is not copied if it is most of a workspace, which is then not used again."""
@@ -278,9 +287,13 @@ GAIN_ENTRIES_CACHED = 2**22
 NUMBERS_SWEPT = 1024
 """Hidden numbers up to which one sweep over a part of a network computes their covariances; more are eliminated."""
 
-TARGETS_CARRIED_BACK = 16
-"""Real targets up to which their moments are sums over paths from their ancestors, one pass for each, if their part is
-not swept."""
+WEIGHTS_CARRIED_BACK, PAIRS_CARRIED_BACK = 2**24, 2**33
+"""Weights of all ancestors in the real targets and findings of a question up to which these are sums over paths, if
+their part is not swept; and products of two of them (about a second)."""
+
+WEIGHTS_OF_ALL, TARGETS_TOGETHER = 3 * 2**28, 64
+"""The same number of weights, and a quarter for each arc, for the marginals of all real variables (about ten seconds),
+of which so many, or as many as there are findings, are sums over paths at a time."""
 
 MOST_CONTEXT_ENTRIES = 2**28
 """The largest number of entries of the moments of real variables in all joint contexts; beyond it, `TooLarge`."""

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from itertools import zip_longest
 from typing import Any
 
@@ -25,16 +26,28 @@ from sepset.base.cache import Cache
 from sepset.base.entries import Answers
 from sepset.base.lazy import lazy
 from sepset.base.membership import without
+from sepset.base.threads import OutOfWork, has_end, work_left, working
 from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.algebra import MAX_ENTRIES, AnyVariable, Columns, num_entries
 from sepset.factors.decomposition import Decomposition
 from sepset.factors.table import Table
-from sepset.inference import capabilities, completion
-from sepset.inference.buckets.bounded import Bounded, Maximum
-from sepset.inference.buckets.tangents import MOST_AFTER_SEARCH, MOST_BRANCHES, MOST_SURE, TangentSearch, branches
+from sepset.inference import capabilities, completion, costs
+from sepset.inference.buckets.bounded import Maximum
+from sepset.inference.buckets.tangents import MOST_AFTER_SEARCH, MOST_SURE, TangentSearch, branches
 from sepset.inference.cases import best_by_cases
 from sepset.inference.evidencerows import EvidenceRows, JointCounts, RowAnswers, RowCounts, RowValues, Workers
-from sepset.inference.maxima import Found, Frontiers, bounded, check_branches, check_found
+from sepset.inference.maxima import (
+    Found,
+    Frontiers,
+    WideForms,
+    cheapest,
+    check_found,
+    concave_forms,
+    joined,
+    limited_elimination,
+    refusing,
+    with_sums,
+)
 from sepset.inference.method import (
     Answer,
     Best,
@@ -62,7 +75,6 @@ from sepset.inference.values import Values
 from sepset.problem import Form, Problem
 from sepset.semiring import MAX, SUM, Semiring
 from sepset.variables.evidence import Evidence
-from sepset.variables.variable import Discrete
 
 MOST_PER_ROW = 2**12
 """The largest table of one row's form for which rows are answered together."""
@@ -156,55 +168,39 @@ class PreparedForms:
             columns |= drawn(self.problem, place, columns, num_rows, rng)
         return {v: columns[self.problem.variables[v]] for v in (*rest, *children)}
 
+    @refusing
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out."""
-        searched: list[Found] = []
-        if (found := self.k_best(evidence, over, 1, searched)) is not None:
-            return found[0]
-        key, entries = (tuple(over), evidence.observed), self._joint_entries(evidence, over)
-        is_bounded = self._is_bounded(evidence, over)
-        if key not in self._too_wide and entries <= MOST_JOINT:
+        searched, search = list[Found](), working(costs.NANOSECONDS_OF_A_SEARCH)
+        with search:
+            if (found := self.k_best(evidence, over, 1, searched)) is not None:
+                return found[0]
+        key, wide = (tuple(over), evidence.observed), self._wide(evidence, over)
+        if (key not in self._too_wide or has_end()) and wide.joint_entries <= MOST_JOINT:
             try:
-                return self.for_best(evidence, over).best(evidence, over)
+                return self._by_elimination(evidence, over)
             except TooLarge:
-                if not is_bounded and (best := self._under_functions(evidence, over)) is not None:
-                    return best
-                if not self._summed(evidence, over) and not is_bounded:
+                with search:
+                    if not wide.is_bounded and (best := self._under_functions(evidence, over)) is not None:
+                        return best
+                if not wide.summed and not wide.is_bounded:
                     raise
-                self._too_wide.add(key)
-        if summed := self._summed(evidence, over):
-            return best_by_cases(self, summed, evidence, over)
-        if is_bounded:
-            return self.best_by_tangents(evidence, over, searched)
-        if entries > MAX_ENTRIES:
-            self._refuse(evidence, over)
-        return self.for_best(evidence, over).best(evidence, over)
+                self._too_wide.update([key] if work_left() == math.inf else [])  # as it is for any question
+        with search:
+            if wide.summed:
+                return best_by_cases(self, wide.summed, evidence, over)
+            if wide.is_bounded:
+                return self.best_by_tangents(evidence, over, searched)
+        if wide.joint_entries > MAX_ENTRIES:
+            wide.refuse(self._chosen(over, self._relevant(over, evidence)))
+        return self._by_elimination(evidence, over)
 
-    def _refuse(self, evidence: Evidence, over: Sequence[int]) -> None:
-        """Raise the error of the first form without factors for a maximum."""
-        given, chosen = given_by_variable(self.problem, evidence), self._chosen(over, self._relevant(over, evidence))
-        for i, form in self._wide(evidence, over).items():
-            form.source.decomposed(codes_of(form, given), chosen[i])
+    def _by_elimination(self, evidence: Evidence, over: Sequence[int]) -> Best:
+        """The best values by one elimination, whose work is limited."""
+        with limited_elimination():
+            return self.for_best(evidence, over).best(evidence, over)
 
-    def _joint_entries(self, evidence: Evidence, over: Sequence[int]) -> int:
-        """The largest number of joint states of what is asked about one form without factors for a maximum.
-
-        Its auxiliaries are summed out first, which leaves a table with as many entries.
-        """
-        groups = [self.problem.conditionals[form.group] for form in self._wide(evidence, over).values()]
-        asked, cards = set(without(over, evidence.observed)), self.problem.variables.cards
-        sizes = (math.prod(int(cards[v]) for v in (*g.parents, g.child) if v in asked) for g in groups)
-        return max(sizes, default=1)
-
-    def _summed(self, evidence: Evidence, over: Sequence[int]) -> dict[int, Discrete]:
-        """The variables of forms without factors for a maximum that are summed out; none if there are too many."""
-        known = {*over, *evidence.codes}
-        groups = [self.problem.conditionals[form.group] for form in self._wide(evidence, over).values()]
-        found: Any = {v: self.problem.variables[v] for g in groups for v in (*g.parents, g.child) if v not in known}
-        is_few = math.prod(v.num_states for v in found.values()) <= MOST_BRANCHES
-        return found if is_few and (self.problem.variables.cards[list(over)] > 0).all() else {}
-
-    def _wide(self, evidence: Evidence, over: Sequence[int]) -> dict[int, Form]:
+    def _wide(self, evidence: Evidence, over: Sequence[int]) -> WideForms:
         """The forms that a maximum needs and that have no factors for it, or only a large table."""
         given, found = given_by_variable(self.problem, evidence), {}
         for i, semiring in self._chosen(over, self._relevant(over, evidence)).items():
@@ -213,90 +209,85 @@ class PreparedForms:
             key = i, semiring.name, tuple(codes.items())
             if self._has_none.get(key, lambda: has_none(form, codes, semiring)):  # noqa: B023
                 found[i] = form
-        return found
-
-    def _is_bounded(self, evidence: Evidence, over: Sequence[int]) -> bool:
-        """Whether there are forms without factors for a maximum, all concave, and of variables that are asked for."""
-        known, wide = {*over, *evidence.codes}, self._wide(evidence, over)
-        groups = [self.problem.conditionals[form.group] for form in wide.values()]
-        if not wide or not all(known.issuperset((*group.parents, group.child)) for group in groups):
-            return False
-        return all(form.source.concave({form.source.scope[-1]: 0}) is not None for form in wide.values())
+        return WideForms(self.problem, found, evidence, over)
 
     def best_by_tangents(self, evidence: Evidence, over: Sequence[int], searched: Sequence[Found] = ()) -> Best:
         """The best assignment in each joint state of hidden children; frontiers of the first were searched before."""
-        found = Best({}, -np.inf)
-        for (told, known, log_weight), before in zip_longest(self._in_branches(evidence, over), searched):
-            rest = [v for v in over if v not in known]
-            best = self._best_in(told, rest, found.log_value - log_weight, before)
-            if best.log_value + log_weight > found.log_value:
-                found = Best({**best.values, **known}, best.log_value + log_weight)
+        found, cells = Best({}, -np.inf), list(self._in_branches(evidence, over))
+        if len(searched) == len(cells):
+            check_found(joined(searched, [weight for _, _, weight in cells]), self._wide(evidence, over))
+        with working(costs.NANOSECONDS_OF_A_SEARCH):
+            for (told, known, log_weight), before in zip_longest(cells, searched):
+                rest = [v for v in over if v not in known]
+                best = self._best_in(told, rest, found.log_value - log_weight, before, is_all=len(cells) == 1)
+                if best.log_value + log_weight > found.log_value:
+                    found = Best({**best.values, **known}, best.log_value + log_weight)
         return found
 
     def k_best(
         self, evidence: Evidence, over: Sequence[int], k: int, searched: list[Found] | None = None
     ) -> list[Best] | None:
         """Up to k assignments, best first, if wide forms are concave; None without a proof (see `searched`)."""
-        found: list[Best] = []
+        wide, found = self._wide(evidence, over), list[Best]()
         try:
-            cells = list(self._in_branches(evidence, over)) if self._is_bounded(evidence, over) else []
+            cells = list(self._in_branches(evidence, over)) if wide.is_bounded else []
         except TooLarge:
             return None
-        for told, known, log_weight in cells:
-            rest = [v for v in over if v not in known]
-            above = found[k - 1].log_value - log_weight if len(found) >= k else -np.inf
-            more = self._searched(told, rest, k, above)
-            if searched is not None:
-                searched.append(more)
-            if not more.is_proved:
-                if k > 1 and self._joint_entries(evidence, over) > MOST_JOINT:  # there are no factors either
-                    check_found(more, self._wide(evidence, over).values())
-                return None
-            found += [Best({**best.values, **known}, best.log_value + log_weight) for best in more.best]
-            found = sorted(found, key=lambda best: -best.log_value)[:k]
+        bound = -math.inf  # of what is not proved
+        with working(costs.NANOSECONDS_OF_A_SEARCH):
+            for told, known, log_weight in cells:
+                rest = [v for v in over if v not in known]
+                above = found[k - 1].log_value - log_weight if len(found) >= k else -np.inf
+                more = self._searched(told, rest, k, above)
+                if searched is not None:
+                    searched.append(more)
+                bound = bound if more.is_proved else max(bound, more.bound + log_weight)
+                if bound == math.inf:
+                    return None
+                found += [Best({**best.values, **known}, best.log_value + log_weight) for best in more.best]
+                found = sorted(found, key=lambda best: -best.log_value)[:k]
+        if bound > (found[k - 1].log_value if len(found) >= k else -math.inf):
+            if k > 1 and wide.joint_entries > MOST_JOINT:  # there are no factors either
+                check_found(Found(found, False, bound), wide)
+            return None
         return found or ([Best({}, -np.inf)] if cells else None)
 
     def _in_branches(self, evidence: Evidence, over: Sequence[int]) -> Iterator[tuple[Evidence, dict[int, int], float]]:
         """Each joint state of the hidden children of forms without factors for maxima."""
-        places = [self.problem.conditionals[form.group].child for form in self._wide(evidence, over).values()]
-        hidden: Any = {v: self.problem.variables[v] for v in places if v not in evidence.codes}
-        self._check_branches(math.prod(v.num_states for v in hidden.values()), evidence, over)
-        return branches(evidence, hidden)
-
-    def _check_branches(self, num: int, evidence: Evidence, over: Sequence[int]) -> None:
-        """Raise if the tables for the maxima of so many branches have too many entries."""
         wide = self._wide(evidence, over)
-        parts = self._other_parts(evidence, over, wide).values()
-        entries = num * sum(num_entries(factor.scope) for part in parts for factor in part.factors)
-        check_branches(entries, num, (form.source.scope[-1].name for form in wide.values()))
+        parts = self._other_parts(evidence, over, wide.forms).values()
+        wide.check_branches(sum(num_entries(factor.scope) for part in parts for factor in part.factors))
+        return branches(evidence, wide.hidden)
 
-    def _best_in(self, evidence: Evidence, over: Sequence[int], above: float, searched: Found | None = None) -> Best:
-        """The best assignment given the children of all forms without factors for maxima, if it is above a value."""
+    def _best_in(
+        self, evidence: Evidence, over: Sequence[int], above: float, searched: Found | None, *, is_all: bool
+    ) -> Best:
+        """The best assignment given all children of wide forms, if it is above a value; of all, or of one branch."""
         wide = self._wide(evidence, over)
-        if not wide:
+        if not wide.forms:
             return self.for_best(evidence, over).best(evidence, over)
         found = searched or self._searched(evidence, over, 1, above)
         best = found.best[0] if found.best else Best({}, -np.inf)
         if found.is_proved:
             return best
-        check_found(found, wide.values())
-        numbers, parts = self._relevant(over, evidence), self._other_parts(evidence, over, wide)
+        check_found(found, wide, is_all=is_all)
+        numbers, parts = self._relevant(over, evidence), self._other_parts(evidence, over, wide.forms)
 
         def maximizer(tangents: Sequence[Decomposition], told: Evidence) -> Maximum:
-            whole = {**parts, **dict(zip(wide, tangents, strict=True))}
+            whole = {**parts, **dict(zip(wide.forms, tangents, strict=True))}
             if not all(part.is_linear for part in whole.values()):
                 return Maximum(*self._prepared(numbers, whole).prepared.best(told, over))
             shape = tuple((i, tuple(f.scope for f in part.factors)) for i, part in whole.items())
             pattern = self._patterns.get((numbers, shape), lambda: self._prepared(numbers, whole))
             return Maximum(*pattern.with_parts(whole).best(told, over))
 
-        most = MOST_AFTER_SEARCH if found.best and len(wide) > MOST_SURE else None
-        search = TangentSearch(self._bounded(evidence, wide), maximizer, evidence, most)
-        return max(best, Best(*search.run(max(above, best.log_value))), key=lambda one: one.log_value)
-
-    def _bounded(self, evidence: Evidence, wide: Mapping[int, Form]) -> list[Bounded]:
-        """Forms whose children are observed, as functions."""
-        return [bounded(self.problem, form, given_by_variable(self.problem, evidence)) for form in wide.values()]
+        most = MOST_AFTER_SEARCH if found.best and len(wide.forms) > MOST_SURE else None
+        search = TangentSearch(wide.functions, maximizer, evidence, most)
+        try:
+            last = search.run(max(above, best.log_value))
+        except OutOfWork:
+            raise wide.refusal(search.found.log_value, search.bound if is_all else math.inf) from None
+        return max(best, Best(*last), key=lambda one: one.log_value)
 
     def _other_parts(self, evidence: Evidence, over: Sequence[int], wide: Collection[int]) -> dict[int, Decomposition]:
         """The factors of all forms but these for a maximum."""
@@ -307,31 +298,35 @@ class PreparedForms:
 
     def _searched(self, evidence: Evidence, over: Sequence[int], k: int, above: float) -> Found:
         """The best assignments if all children of wide forms are observed, as far as a search finds and proves them."""
-        more = self._functions(evidence, over)
-        found = self._frontiers(evidence, over, more).relaxed(k, above) if len(more) > 1 else None
-        return found or self._frontiers(evidence, over, self._wide(evidence, over)).best(k, above)
+        more, wide = self._functions(evidence, over), self._wide(evidence, over)
+        try:
+            first = self._frontiers(evidence, over, more)
+            found = first.relaxed(k, above) if len(more.forms) > 1 else None
+            is_same = more.forms.keys() == wide.forms.keys()
+            return found or (first if is_same else self._frontiers(evidence, over, wide)).best(k, above)
+        except OutOfWork:
+            return Found([], False)
 
     def _under_functions(self, evidence: Evidence, over: Sequence[int]) -> Best | None:
         """The best assignment under all concave forms as functions; None if other factors couple what is asked."""
         more = self._functions(evidence, over)
-        found = self._frontiers(evidence, over, more).relaxed(1) if len(more) > 1 else None
-        if found is not None:
-            check_found(found, more.values())
-        return next(iter(found.best), Best({}, -np.inf)) if found is not None else None
+        with working(costs.NANOSECONDS_OF_A_SEARCH), suppress(OutOfWork):
+            found = self._frontiers(evidence, over, more).relaxed(1) if len(more.forms) > 1 else None
+            if found is not None:
+                check_found(found, more)
+                return next(iter(found.best), Best({}, -np.inf))
+        return None
 
-    def _functions(self, evidence: Evidence, over: Sequence[int]) -> dict[int, Form]:
+    def _functions(self, evidence: Evidence, over: Sequence[int]) -> WideForms:
         """The forms, also those with factors, that can be concave functions: of asked parents and an observed child."""
-        given, forms, known = given_by_variable(self.problem, evidence), self.problem.forms, {*over, *evidence.codes}
-        chosen = [(i, forms[i], codes_of(forms[i], given)) for i in self._chosen(over, self._relevant(over, evidence))]
-        found = {i: f for i, f, codes in chosen if f.source.scope[-1] in codes and f.source.concave(codes) is not None}
-        return {i: f for i, f in found.items() if known.issuperset(self.problem.conditionals[f.group].parents)}
+        return concave_forms(self.problem, self._chosen(over, self._relevant(over, evidence)), evidence, over)
 
-    def _frontiers(self, evidence: Evidence, over: Sequence[int], wide: Mapping[int, Form]) -> Frontiers:
+    def _frontiers(self, evidence: Evidence, over: Sequence[int], wide: WideForms) -> Frontiers:
         """The search from the frontier of partial assignments under forms whose children are observed."""
-        empty = dict.fromkeys(wide, Decomposition(()))
-        numbers, parts = self._relevant(over, evidence), {**self._other_parts(evidence, over, wide), **empty}
+        empty = dict.fromkeys(wide.forms, Decomposition(()))
+        numbers, parts = self._relevant(over, evidence), {**self._other_parts(evidence, over, wide.forms), **empty}
         problem, _, _ = rewritten(self.problem, numbers, parts)
-        return Frontiers(problem, self.method, self._bounded(evidence, wide), evidence, over)
+        return Frontiers(problem, self.method, wide.functions, evidence, over)
 
     def for_best(self, evidence: Evidence, over: Sequence[int]) -> Prepared:
         """The method prepared for the problem rewritten for the best values of `over`."""
@@ -544,7 +539,12 @@ class PreparedForms:
         if self._whole is not None and not self._mixed(over):
             return self._whole
         numbers = self._relevant(over, evidence)
-        return self._rewritten(numbers, self._chosen(over, numbers), given)
+        chosen = self._chosen(over, numbers)
+        summed = dict.fromkeys(with_sums(self.problem, chosen, {*over, *evidence.observed}), SUM)
+        if all(chosen[i] is SUM for i in summed):
+            return self._rewritten(numbers, chosen, given)
+        ways = (partial(self._rewritten, numbers, one, given) for one in (chosen | summed, chosen))
+        return cheapest(ways, over, evidence.observed)
 
     def _mixed(self, over: Sequence[int]) -> frozenset[int]:
         """The forms with variables that are asked for, whose auxiliaries only sums allow."""

@@ -3,27 +3,53 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
+from sepset.base.lazy import lazy
+from sepset.base.membership import without
 from sepset.base.text import listing
+from sepset.base.threads import OutOfWork, spend, working
 from sepset.errors import TooLarge
 from sepset.factors.algebra import AnyVariable
 from sepset.factors.table import Table
+from sepset.inference import costs
 from sepset.inference.buckets.bounded import Bounded
 from sepset.inference.buckets.evidencefactors import reduced_factors
 from sepset.inference.buckets.frontier import MOST_ENTRIES, FrontierSearch
 from sepset.inference.buckets.pool import summed_out
 from sepset.inference.buckets.relaxed import Ranked
-from sepset.inference.method import Best, Method, dense, elimination_settings
+from sepset.inference.buckets.tangents import MOST_BRANCHES
+from sepset.inference.method import Best, Method, Prepared, dense, elimination_settings
 from sepset.inference.plan import make_plan
-from sepset.inference.rewriting import codes_of
-from sepset.problem import Form, Problem
+from sepset.inference.rewriting import codes_of, given_by_variable
+from sepset.problem import ConditionalGroup, Form, Problem
+from sepset.semiring import Semiring
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 MOST_IN_BRANCHES = 2**26
 """The most entries of the tables that are filled for all branches of one search."""
+
+
+PARENT_NANOSECONDS = 25_000.0
+"""Time to make what a search needs of each parent of a form."""
+
+SMALL_PLAN = 2**16
+"""The entries of the tables of a plan up to which no other way is looked for."""
+
+
+MORE_TIME = (
+    "A search takes about three seconds; give it more time, as in map_assignment(..., until=Until(seconds=60)), or "
+    "observe more variables."
+)
+"""The end of a refusal."""
 
 
 class Found(NamedTuple):
@@ -57,12 +83,12 @@ class Frontiers:
 
     def best(self, k: int, above: float = -math.inf) -> Found:
         """Up to k assignments above a value, best first, and whether they are proved to be the best."""
-        search = self._search()
+        search = self._search
         return Found([], False) if search is None else self._read(search.run(k, above))
 
     def relaxed(self, k: int, above: float = -math.inf) -> Found | None:
         """The same by relaxations; None if other factors couple too many of the variables."""
-        search = self._search()
+        search = self._search
         found = None if search is None or search.relaxed is None else search.relaxed
         return None if found is None else self._read(found.run(k, above))
 
@@ -73,6 +99,7 @@ class Frontiers:
         best = [Best(row, value) for row, value in zip(rows, found.log_values, strict=True)]
         return Found(best, found.is_proved, found.bound)
 
+    @lazy
     def _search(self) -> FrontierSearch | None:
         """The search; None if its tables would be too large."""
         problem, observed = self._problem, self._evidence.observed
@@ -108,29 +135,200 @@ def bounded(problem: Problem, form: Form, given: Mapping[AnyVariable, Any]) -> B
     return Bounded(child, codes[child], function, tuple(problem.variables.id(v) for v in function.variables))
 
 
-def check_branches(entries: int, num: int, names: Iterable[str]) -> None:
-    """Raise if the tables for the maxima of all branches have too many entries.
+@dataclass(frozen=True, eq=False)
+class WideForms:
+    """The forms without factors for a maximum in one question.
+
+    Attributes:
+        problem: the problem.
+        forms: by number.
+        evidence: the findings.
+        over: the variables whose best values are asked for.
+    """
+
+    problem: Problem
+    forms: Mapping[int, Form]
+    evidence: Evidence
+    over: Sequence[int]
+
+    @property
+    def _groups(self) -> list[ConditionalGroup]:
+        return [self.problem.conditionals[form.group] for form in self.forms.values()]
+
+    @lazy
+    def joint_entries(self) -> int:
+        """The largest number of joint states of what is asked about one form.
+
+        Its auxiliaries are summed out first, which leaves a table with as many entries.
+        """
+        asked, cards = set(without(self.over, self.evidence.observed)), self.problem.variables.cards
+        sizes = (math.prod(int(cards[v]) for v in (*g.parents, g.child) if v in asked) for g in self._groups)
+        return max(sizes, default=1)
+
+    @lazy
+    def summed(self) -> dict[int, Discrete]:
+        """The variables of the forms that are summed out; none if there are too many."""
+        known = {*self.over, *self.evidence.codes}
+        scopes = [(*group.parents, group.child) for group in self._groups]
+        found: Any = {v: self.problem.variables[v] for scope in scopes for v in scope if v not in known}
+        is_few = math.prod(v.num_states for v in found.values()) <= MOST_BRANCHES
+        return found if is_few and (self.problem.variables.cards[list(self.over)] > 0).all() else {}
+
+    @lazy
+    def is_bounded(self) -> bool:
+        """Whether there are any, all concave, and of variables that are asked for."""
+        known = {*self.over, *self.evidence.codes}
+        if not self.forms or not all(known.issuperset((*group.parents, group.child)) for group in self._groups):
+            return False
+        return all(form.source.concave({form.source.scope[-1]: 0}) is not None for form in self.forms.values())
+
+    @property
+    def hidden(self) -> dict[int, Discrete]:
+        """The children that are not observed."""
+        children: Any = {g.child: self.problem.variables[g.child] for g in self._groups}
+        return {v: child for v, child in children.items() if v not in self.evidence.codes}
+
+    @lazy
+    def functions(self) -> list[Bounded]:
+        """The forms as functions, if their children are observed."""
+        spend(PARENT_NANOSECONDS * sum(len(group.parents) for group in self._groups))
+        given = given_by_variable(self.problem, self.evidence)
+        return [bounded(self.problem, form, given) for form in self.forms.values()]
+
+    @property
+    def _names(self) -> str:
+        return listing(form.source.scope[-1].name for form in self.forms.values())
+
+    def check_branches(self, entries: int) -> None:
+        """Raise if the tables of the other conditionals have too many entries, in all branches together.
+
+        Args:
+            entries: in one branch.
+        """
+        num = math.prod(v.num_states for v in self.hidden.values())
+        if entries * num > MOST_IN_BRANCHES:
+            raise TooLarge(
+                f"The best states of the parents of {self._names} need tables of {entries * num:.3g} entries in all "
+                f"for the other conditionals, in {num} joint states of these children; at most {MOST_IN_BRANCHES:.3g} "
+                "are filled. Observe some of them."
+            )
+
+    def refuse(self, chosen: Mapping[int, Semiring]) -> None:
+        """Raise the error of the first form without factors.
+
+        Args:
+            chosen: what the factors of each form are for.
+        """
+        given = given_by_variable(self.problem, self.evidence)
+        for i, form in self.forms.items():
+            form.source.decomposed(codes_of(form, given), chosen[i])
+
+    def refusal(self, best: float, bound: float = math.inf) -> TooLarge:
+        """The error of a search that ended without a proof.
+
+        Args:
+            best: the log value of the best assignment found.
+            bound: one that none exceed, if it is known.
+        """
+        more = f", and none have more than {bound:.6g}" if bound < math.inf else ""
+        return TooLarge(
+            f"The best states of the parents of {self._names} are not certain after a search: the best found have the "
+            f"log value {best:.6g}{more}. {MORE_TIME}"
+        )
+
+
+def concave_forms(problem: Problem, numbers: Iterable[int], evidence: Evidence, over: Sequence[int]) -> WideForms:
+    """Those of some forms that can be concave functions: of parents that are asked for, and an observed child."""
+    given, known = given_by_variable(problem, evidence), {*over, *evidence.codes}
+    chosen = [(i, problem.forms[i], codes_of(problem.forms[i], given)) for i in numbers]
+    found = {i: f for i, f, codes in chosen if f.source.scope[-1] in codes and f.source.concave(codes) is not None}
+    kept = {i: f for i, f in found.items() if known.issuperset(problem.conditionals[f.group].parents)}
+    return WideForms(problem, kept, evidence, over)
+
+
+def with_sums(problem: Problem, numbers: Iterable[int], known: Collection[int]) -> list[int]:
+    """Those of some forms that have variables which are neither asked for nor observed."""
+    groups = ((i, problem.conditionals[problem.forms[i].group]) for i in numbers)
+    return [i for i, group in groups if any(v not in known for v in (*group.parents, group.child))]
+
+
+def cheapest(ways: Iterable[Callable[[], Prepared]], over: Sequence[int], observed: Sequence[int]) -> Prepared:
+    """The first of several rewritten problems whose plan for the best values of `over` is small, else the smallest."""
+    best, least, refusal = None, math.inf, None
+    for way in ways:
+        try:
+            prepared = way()
+            size = float(prepared.best_plan(over, observed).total_size)
+        except TooLarge as error:
+            refusal = refusal or error
+            continue
+        if best is None or size < least:
+            best, least = prepared, size
+        if size <= SMALL_PLAN:
+            break
+    if best is None:
+        assert refusal is not None  # there is a way
+        raise refusal
+    return best
+
+
+def joined(searched: Sequence[Found], log_weights: Sequence[float]) -> Found:
+    """The assignments found in several disjoint parts, each of which has a weight."""
+    pairs = list(zip(searched, log_weights, strict=True))
+    best = [Best(one.values, one.log_value + weight) for found, weight in pairs for one in found.best]
+    bounds = [found.bound + weight for found, weight in pairs if not found.is_proved]
+    ranked = sorted(best, key=lambda one: -one.log_value)
+    top = ranked[0].log_value if ranked else -math.inf
+    return Found(ranked, all(bound <= top for bound in bounds), max(bounds, default=math.inf))
+
+
+def check_found(found: Found, wide: WideForms, *, is_all: bool = True) -> None:
+    """Raise if a search under some forms ended without a proof, and no other is worth while.
 
     Args:
-        entries: in all of them together.
-        num: the number of branches.
-        names: of the children whose states make the branches.
+        is_all: whether its bound is one of all assignments.
     """
-    if entries > MOST_IN_BRANCHES:
-        raise TooLarge(
-            f"The best states of the parents of {listing(names)} need tables of {entries:.3g} entries in all for the "
-            f"other conditionals, in {num} joint states of these children; at most {MOST_IN_BRANCHES:.3g} are filled. "
-            "Observe some of them."
-        )
-
-
-def check_found(found: Found, forms: Iterable[Form]) -> None:
-    """Raise if a search under some forms ended without a proof, and no other is worth while."""
     if not found.is_proved and found.bound < math.inf:
         best = found.best[0].log_value if found.best else -math.inf
-        names = listing(form.source.scope[-1].name for form in forms)
-        raise TooLarge(
-            f"The best states of the parents of {names} are not certain after a search: the best found have the log "
-            f"value {best:.6g}, and none have more than {found.bound:.6g}. A search takes about two seconds; give it "
-            "more time, as in map_assignment(..., until=Until(seconds=60)), or observe more variables."
-        )
+        raise wide.refusal(best, found.bound if is_all else math.inf)
+
+
+def refusing(method: Callable[P, T]) -> Callable[P, T]:
+    """The method, which raises `TooLarge` once there is no work left."""
+
+    @wraps(method)
+    def called(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return method(*args, **kwargs)
+        except OutOfWork:
+            raise TooLarge(f"The best values are not certain after a search. {MORE_TIME}") from None
+
+    return called
+
+
+@contextmanager
+def limited_elimination() -> Iterator[None]:
+    """Inside, one elimination is refused if it would take too long."""
+    with working(costs.NANOSECONDS_OF_ONE_MAXIMUM):
+        try:
+            yield
+        except OutOfWork:
+            raise TooLarge(
+                "The best values would take more than about ten seconds by elimination, though its tables fit. "
+                f"{MORE_TIME}"
+            ) from None
+
+
+@contextmanager
+def limited_rows(problem: Problem) -> Iterator[None]:
+    """Inside, an elimination is refused if functions in the problem make it too long: their tables are rows, of which
+    it is not known before how many there will be."""
+    with working(costs.NANOSECONDS_OF_A_SEARCH if problem.functions else math.inf):
+        try:
+            yield
+        except OutOfWork:
+            raise TooLarge(
+                "The tables of functions of many variables have so many rows that an elimination takes more than about "
+                "three seconds. Observe more variables, ask for fewer, or give it more time, as in map_assignment(..., "
+                "until=Until(seconds=60))."
+            ) from None

@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.base.axes import BELOW, axes_of, entitle, named_rows
+from sepset.base.axes import BELOW, MOST_BARS, axes_of, check_bars, entitle, named_rows
 from sepset.base.display import Plain, Report, Shown, Tabulated, Worded
 from sepset.base.entries import Answers, Entries
 from sepset.base.equality import same_value
@@ -520,8 +520,10 @@ class MarginalsResult(Answers[str, Any], Report):
 
     def plot(self, ax: Any = None) -> Any:
         """The matplotlib axes with a horizontal bar for the probability of every state of the discrete variables."""
+        each = ((f"{name} = {state}", p) for name in self for state, p in _probabilities_of(self[name]))
+        rows = list(itertools.islice(each, MOST_BARS + 1))
+        check_bars(len(rows))
         axes = axes_of(ax)
-        rows = [(f"{name} = {state}", p) for name in self for state, p in _probabilities_of(self[name])]
         axes.barh(range(len(rows)), [p for _, p in rows], color=BELOW)
         named_rows(axes, [label for label, _ in rows], grow=ax is None)
         axes.set(xlim=(0.0, 1.0), xlabel="probability")

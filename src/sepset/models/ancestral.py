@@ -130,7 +130,7 @@ def forward_sample(
     num_rows = whole("num_rows", num_rows)
     discrete = [cpd.child for cpd in cpds if isinstance(cpd.child, Discrete)]
     largest = max((v.num_states for v in discrete), default=1)
-    code_bytes = 1 if largest <= LARGEST_INT8 else 4
+    code_bytes = 1 if largest <= LARGEST_INT8 else 8  # those of a dataset, which may be smaller, are copies
     check_rows_fit(num_rows, code_bytes * len(discrete) + 8 * _num_reals(cpds))
     codes = np.empty((len(discrete), num_rows), np.int8 if largest <= LARGEST_INT8 else np.int32)
     row_of = {v: row for row, v in enumerate(discrete)}

@@ -222,9 +222,7 @@ class BayesNet(NamedModel):
                 f"A dataset has one column per variable, and {listing(wide)} are vectors. Use sample_columns."
             )
         columns = forward_sample(self._ancestral, num_rows, seed, threads)
-        if not columns:
-            return Dataset.from_codes(self.variables, np.zeros((num_rows, 0), np.int8))
-        return Dataset.from_codes(self.variables, {v.name: columns[v] for v in self.variables})
+        return Dataset._drawn(self.variables, {v.name: columns[v] for v in self.variables}, num_rows)
 
     def sample_columns(self, num_rows: int, seed: int | np.random.Generator = 0) -> Columns:
         """The same draws as columns by variable; vectors are arrays `[rows, size]`."""

@@ -16,9 +16,10 @@ import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats
 from sepset.base.checks import generator, whole
-from sepset.base.memory import check_rows_fit
+from sepset.base.memory import row_blocks
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
+from sepset.data.codes import DrawnColumns
 from sepset.data.dataset import Dataset
 from sepset.errors import ModelError
 from sepset.factors.algebra import Factor, Scope
@@ -91,14 +92,14 @@ class ChainGraph(NamedModel):
 
     def sample(self, num_rows: int, seed: int | np.random.Generator = 0) -> Dataset:
         """Independent complete assignments: components in an ancestral order, each drawn exactly given its parents."""
-        check_rows_fit(whole("num_rows", num_rows), 8 * len(self.variables))
+        columns = DrawnColumns.of(self.variables, whole("num_rows", num_rows))
         rng = generator(seed)
-        columns: dict[Any, AnyArray] = {}
-        for part in self._order:
-            columns.update(part.sample({v: columns[v] for v in part.parents}, num_rows, rng))
-        if not columns:
-            return Dataset.from_codes(self.variables, np.zeros((num_rows, 0), np.int8))
-        return Dataset.from_codes(self.variables, {v.name: columns[v] for v in self.variables})
+        for rows in row_blocks(num_rows, len(columns)):
+            drawn: dict[Any, AnyArray] = {}
+            for part in self._order:
+                drawn.update(part.sample({v: drawn[v] for v in part.parents}, rows.stop - rows.start, rng))
+            columns.fill(rows, {i: drawn[v] for i, v in enumerate(self.variables)})
+        return Dataset._drawn(self.variables, columns.by_name, num_rows)
 
     def markov_net(self) -> MarkovNet:
         r"""The same distribution as a product of factors with $Z = 1$: the components' own and each $1/Z$."""

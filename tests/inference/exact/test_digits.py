@@ -42,8 +42,12 @@ def test_potentials_that_lost_their_digits_are_estimates(method, noise):
 def test_parts_too_wide_for_a_sweep_are_bounded(monkeypatch, noise):
     monkeypatch.setattr(costs, "NUMBERS_SWEPT", 1)
     method = ss.VariableElimination(memory=2**30)
-    answer = ss.query(chain(noise), "x1", given={"x2": 1000.0}, method=method)
     left = (1e4 + noise) * noise / (1e4 + 2 * noise)
+    carried = ss.query(chain(noise), "x1", given={"x2": 1000.0}, method=method)
+    assert abs(float(carried.variance()) - left) / left < 1e-12
+    assert carried.guarantees["marginals"] is Guarantee.EXACT
+    monkeypatch.setattr(costs, "WEIGHTS_CARRIED_BACK", 0)
+    answer = ss.query(chain(noise), "x1", given={"x2": 1000.0}, method=method)
     assert abs(float(answer.variance()) - left) / left < answer.info["residual"] * 10
     assert answer.guarantees["marginals"] is (Guarantee.EXACT if noise == 1.0 else Guarantee.ESTIMATE)
     assert ss.query(chain(noise), "x0", given={"x1": 1000.0}).guarantees["marginals"] is Guarantee.EXACT

@@ -15,7 +15,10 @@ from sepset.errors import ModelError, NotApplicable, TooLarge
 from sepset.inference import costs
 from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.evidencerows import EvidenceRows, Workers
+from sepset.inference.exact.bruteforce import BruteForce
+from sepset.inference.hybrid.rows import HybridRows
 from sepset.inference.method import AnswersRows, CompletesRows, CountsRows, TakesValues
+from sepset.variables.evidence import Evidence
 from support.hybrid_rows import evidence_of, log_density, mixture_of, moments_of, products_of, random_case
 from support.tolerances import CLOSE, STANDARD_ERRORS
 
@@ -161,6 +164,46 @@ def test_draws_have_the_joint_posterior(seed):
             if free:
                 apart = np.abs(np.cov(drawn.T).reshape(len(free), -1) - part.cov[np.ix_(at, at)])
                 assert (apart <= error * math.sqrt(2) * np.outer(spread, spread)).all()
+
+
+def test_rows_that_miss_very_many_numbers_are_asked_about_one_by_one(monkeypatch):
+    """A batch has a matrix of all pairs of missing numbers; the messages of a chain need none."""
+    x = [ss.Real(f"x{i}") for i in range(10)]
+    first = ss.LinearGaussian(x[0], 0.5, covariance=1.0)
+    rest = (ss.LinearGaussian(b, 0.1, coefficients=0.6, covariance=0.5, given=a) for a, b in itertools.pairwise(x))
+    net = ss.BayesNet(first, *rest)
+    cells = np.random.default_rng(0).normal(size=(3, 10))
+    cells[:, [1, 2, 5, 8, 9]] = np.nan
+    evidence, prepared, everyone = (
+        EvidenceRows((), np.zeros((3, 0), np.int32), range(10), cells),
+        prepared_for(net),
+        range(10),
+    )
+
+    def ask(prepared):
+        found, modes = prepared.answer_rows(evidence, everyone, ONE), prepared.mode_rows(evidence, everyone, ONE)
+        moments = [part for v in everyone for part in found.moments[v]]
+        return (
+            found.log_partition,
+            np.array(moments),
+            modes.rows.reals,
+            prepared.complete_rows(evidence, ONE).rows.reals,
+        )
+
+    together = ask(prepared)
+    monkeypatch.setattr(costs, "MOST_CONTEXT_ENTRIES", 50)  # five missing of ten: 25 loadings and 50 gains
+    whole, batches = HybridRows.answers, []
+    monkeypatch.setattr(
+        HybridRows, "answers", lambda own, rows, *rest: batches.append(len(rows)) or whole(own, rows, *rest)
+    )
+    for alone, expected in zip(ask(prepared_for(net)), together, strict=True):
+        np.testing.assert_allclose(alone, expected, atol=CLOSE)
+    assert batches[0] == 0
+    drawn = prepared_for(net).draw_rows(evidence, everyone, np.random.default_rng(0), ONE)
+    assert not np.isnan(drawn.rows.reals).any()
+    monkeypatch.setattr(costs, "MOST_CONTEXT_ENTRIES", 24)
+    with pytest.raises(TooLarge, match="10 numbers that a row misses"):
+        BruteForce().prepare(net.problem()).best(Evidence(), everyone)
 
 
 @pytest.mark.parametrize("limit", [1, 3])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.special import log_softmax, logsumexp
 
 import sepset as ss
 from sepset.inference.hybrid.discretepart import discrete_part
-from sepset.inference.hybrid.weightedcontexts import Weights, weighted
+from sepset.inference.hybrid.weightedcontexts import WeightedContexts, Weights, weighted
 from sepset.variables.evidence import Evidence
 from support.tolerances import EXACT
 
@@ -50,3 +52,31 @@ def test_certain_values_outweigh_densities():
     found = made(((0,), [10.0, 0.0], [0, 1]), ((1,), [0.0, 0.0, 0.0], [2, 0, 0]))
     np.testing.assert_array_equal(np.exp(found.log_shares((0, 1))), [0, 0, 0, 1, 0, 0])
     assert found.log_partition == pytest.approx(np.log(PAIR[1, 0]), abs=EXACT)
+
+
+def test_the_shares_of_many_single_contexts_come_from_one_pass():
+    """Questions one by one would each plan the whole network, so that many take quadratic time."""
+    states = [ss.Discrete(f"v{i}", 2) for i in range(20)]
+    pairs = itertools.pairwise(states)
+    part = discrete_part(ss.MarkovNet(*(ss.Table(pair, [[0.7, 0.3], [0.2, 0.8]]) for pair in pairs)).problem())
+    prepared = METHOD.prepare(part.problem)
+    known = [Weights((v,), np.array([0.0, -0.1 * v]), np.zeros(2, int)) for v in range(20)]
+    found = weighted(part, METHOD.prepare, prepared, Evidence(), known)
+    groups = [*((v,) for v in range(20)), (0, 1), ()]
+    alone = [found.log_shares(group) for group in groups]
+    asked, passes = [], []
+
+    class Counted:
+        def query(self, targets, evidence):
+            asked.append(tuple(targets))
+            return prepared.query(targets, evidence)
+
+        def marginals(self, evidence):
+            passes.append(evidence)
+            return prepared.marginals(evidence)
+
+    counted = WeightedContexts(Counted(), found.evidence, found.constant, found.place)
+    for share, expected in zip(counted.each_log_shares(groups), alone, strict=True):
+        np.testing.assert_allclose(share, expected, rtol=0, atol=EXACT)
+    assert asked == [(0, 1)]
+    assert len(passes) == 1

@@ -128,3 +128,29 @@ def test_too_many_joint_states_are_counted_before_regressions_are_laid_out(ask, 
     monkeypatch.setattr(Coordinates, "of_regressions", never)
     with pytest.raises(ss.errors.TooLarge, match="so many joint states"):
         ask(net)
+
+
+def test_few_targets_and_findings_are_carried(monkeypatch):
+    """A chain of four and a pair apart: weights are counted in each of the parts."""
+    names = [ss.Real(n) for n in "abcdxy"]
+    cpds = [ss.LinearGaussian(v, 0.0, covariance=1.0) for v in (names[0], names[4])]
+    for above, child in [(0, 1), (1, 2), (2, 3), (4, 5)]:
+        cpds.append(ss.LinearGaussian(names[child], 0.0, coefficients=[1.0], covariance=1.0, given=names[above]))
+    problem = ss.BayesNet(cpds).problem()
+    place = {v.name: i for i, v in enumerate(problem.variables)}
+    # c and y asked for, d found: a, b and c are hidden, and so are x and y.
+    evidence = Evidence(reals={place["d"]: 1.0})
+    for most, carried in ((3 * 2 + 2 * 1, True), (3 * 2 + 2 * 1 - 1, False)):
+        monkeypatch.setattr(costs, "WEIGHTS_CARRIED_BACK", most)
+        assert Widths(problem).carries([place["c"], place["y"]], evidence) is carried
+    monkeypatch.setattr(costs, "WEIGHTS_CARRIED_BACK", 1000)
+    for most, carried in ((3 * 4 + 2 * 1, True), (3 * 4 + 2 * 1 - 1, False)):
+        monkeypatch.setattr(costs, "PAIRS_CARRIED_BACK", most)
+        assert Widths(problem).carries([place["c"], place["y"]], evidence) is carried
+    assert not Widths(problem, prune=False).carries([place["c"]], evidence)
+    # a, b and c are asked for with one finding, in one go, over three arcs; x and y apart.
+    monkeypatch.setattr(costs, "TARGETS_TOGETHER", 4)
+    for most, carried in ((3.75 * 3 * 1.25 + 2.25 * 2, True), (3.75 * 3 * 1.25 + 2.25 * 2 - 0.01, False)):
+        monkeypatch.setattr(costs, "WEIGHTS_OF_ALL", most)
+        assert Widths(problem).carries_all(evidence) is carried
+    assert not Widths(problem, prune=False).carries_all(evidence)

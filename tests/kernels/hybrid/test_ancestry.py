@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sepset.kernels.hybrid.ancestry import carry_back
+from sepset.kernels.hybrid.ancestry import carry_back, carry_forward
 
 
 def test_weights_are_sums_over_paths():
@@ -29,3 +29,10 @@ def test_nothing_goes_through_what_is_observed():
     chain = np.array([0, 0, 1, 2]), np.array([0, 1]), np.array([2.0, 3.0])
     carry_back(*chain, np.array([True, False, True]), weights, sizes, np.zeros(3, np.int64))
     assert weights[:, 0].tolist() == [0.0, 3.0, 1.0]
+
+
+def test_sizes_add_up_along_hidden_coordinates():
+    chain = np.array([0, 0, 1, 2, 4]), np.array([0, 1, 2, 0]), np.array([2.0, 3.0, 0.5, 1.0])
+    sizes = np.array([1.0, 1.0, 10.0, 1.0])
+    carry_forward(*chain, np.array([True, True, False, True]), sizes)
+    assert sizes.tolist() == [1.0, 3.0, 10.0, 7.0]

@@ -17,16 +17,18 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Bools, Floats, Ints
 from sepset.base.lazy import lazy
+from sepset.base.threads import OutOfWork, spend, working
 from sepset.factors.decomposition import Concave
 from sepset.factors.table import Table
 from sepset.inference.buckets.bounded import SLACK
-from sepset.inference.buckets.regrets import Level, Regrets, regrets
+from sepset.inference.buckets.regrets import Level, Logs, Regrets, regrets
 from sepset.inference.buckets.relaxed import Ranked, RelaxedSearch
 from sepset.variables.variable import Discrete
 
@@ -50,6 +52,12 @@ MOST_STATES = 2**16
 
 MOST_WORK = 2**27
 """The most bounds of partial assignments, one for each tangent, that are computed in one search."""
+
+MOST_NANOSECONDS = 1e9
+"""The estimated time of one search: half of that of a question, since another search may follow."""
+
+BOUND_NANOSECONDS, STATE_NANOSECONDS = 6.0, 300.0
+"""Time to compute a bound under one tangent of one extended assignment, and of what else is done with it."""
 
 MOST_ENTRIES = 2**18
 """The most entries of the tables of an elimination that is searched with many tangents."""
@@ -103,8 +111,11 @@ class FrontierSearch:
     """
 
     def __init__(self, factors: Sequence[Table], functions: Sequence[Concave], order: Sequence[Discrete]) -> None:
-        fixed = [Table.from_log((v,), row) for f in functions for v, row in zip(f.variables, f.fixed, strict=True)]
-        self._factors, self._functions, self._order = [*factors, *fixed], tuple(functions), tuple(order)
+        fixed = dict[Discrete, Floats]()
+        for variable, row in (pair for f in functions for pair in zip(f.variables, f.fixed, strict=True)):
+            fixed[variable] = fixed[variable] + row if variable in fixed else row
+        self._factors = [*factors, *(Table.from_log((v,), row) for v, row in fixed.items())]
+        self._functions, self._order = tuple(functions), tuple(order)
         ends = np.cumsum([0, *(len(f.start) for f in functions)])
         self._places = [slice(a, b) for a, b in itertools.pairwise(ends.tolist())]
         self._terms = self._joined_terms()
@@ -120,6 +131,10 @@ class FrontierSearch:
         return found
 
     @lazy
+    def _logs(self) -> list[Logs]:
+        return [Logs.of(factor) for factor in self._factors]
+
+    @lazy
     def relaxed(self) -> RelaxedSearch | None:
         """The search that serves if nothing but several functions couples more than a few variables."""
         return RelaxedSearch.of(self._factors, self._functions, self._order, self._terms)
@@ -128,12 +143,14 @@ class FrontierSearch:
         """Up to k assignments, best first, and only those above a value; the best ones found if there is no proof."""
         if self.relaxed is not None:
             return self.relaxed.run(k, above)
-        walk, found = self._bounded(self._contacts()), Ranked([], [], False)
-        for width in BEAMS:
-            found = _merged(found, walk.best(k, self._worst(found, k, above), width=max(width, 2 * k)), k)
-            last = _merged(found, walk.best(k, self._worst(found, k, above)), k)
-            if last.is_proved:
-                return last
+        found = Ranked([], [], False)
+        with working(MOST_NANOSECONDS), suppress(OutOfWork):
+            walk = self._bounded(self._contacts())
+            for width in BEAMS:
+                found = _merged(found, walk.best(k, self._worst(found, k, above), width=max(width, 2 * k)), k)
+                last = _merged(found, walk.best(k, self._worst(found, k, above)), k)
+                if last.is_proved:
+                    return last
         return found._replace(is_proved=False)
 
     def _worst(self, found: Ranked, k: int, above: float) -> float:
@@ -148,7 +165,7 @@ class FrontierSearch:
             for f, at, slope in zip(self._functions, contacts, slopes, strict=True)
         ]
         joined = np.concatenate(slopes, axis=1) if slopes else np.zeros((1, 0))
-        found = regrets(self._factors, self._order, self._terms, joined)
+        found = regrets(self._logs, self._order, self._terms, joined)
         return Walk(found, found.bounds + sum(lines), self._start, self._value)
 
     def _value(self, sums: Floats) -> Floats:
@@ -216,7 +233,9 @@ class Walk:
         frontier, steps, work = self._first, list[Ints](), MOST_WORK
         known: tuple[Discrete, ...] = ()
         for level, kept in zip(self._levels, self._kept, strict=True):
-            work -= len(frontier) * level.own.shape[1] * frontier.bounds.shape[1]
+            made, size = len(frontier) * level.own.shape[1], frontier.bounds.shape[1]
+            work -= made * size
+            spend(made * (BOUND_NANOSECONDS * size + STATE_NANOSECONDS))
             frontier = _extended(frontier, level, [known.index(v) for v in level.sepset], cut)
             if not len(frontier):
                 return Ranked([], [], True)

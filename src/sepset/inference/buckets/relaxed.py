@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.base.threads import OutOfTime, has_end, interruptible
+from sepset.base.threads import OutOfTime, has_end, interruptible, spend, work_left
 from sepset.factors.decomposition import Concave
 from sepset.factors.table import Table
 from sepset.inference.buckets.regrets import Logs
@@ -25,6 +25,9 @@ from sepset.variables.variable import Discrete
 
 MOST_WORK = 200_000_000
 """The most terms that are read in one search without a time limit; about two seconds."""
+
+TERM_NANOSECONDS = 7.0
+"""Time to read a term."""
 
 FIRST_WORK, WORK_AT_ONCE = 2**12, 2**24
 """The terms that are read in the first part of a search, and in the largest; each part is twice the one before."""
@@ -109,15 +112,19 @@ class RelaxedSearch:
         if (np.add.reduceat(here.alive, causes.states[:-1], dtype=np.int64) == 0).any() or self.constant == -math.inf:
             return Ranked([], [], True)
         best, found = np.full(k, above - self.constant), np.full(k * num, -1, np.int64)
-        interruptible(lambda cancel: begin(causes, here, path, WORK_BEFORE, FIRST_PASSES, best, found, cancel))
+        left = work_left() / TERM_NANOSECONDS
+        before, limit = int(min(WORK_BEFORE, left)), math.inf if has_end() else int(min(MOST_WORK, left))
+        interruptible(lambda cancel: begin(causes, here, path, before, FIRST_PASSES, best, found, cancel))
         step = FIRST_WORK
-        while not path.now[2] and (path.now[3] < MOST_WORK or has_end()):
-            most = int(path.now[3]) + step
+        while not path.now[2] and path.now[3] < limit:
+            most = int(min(path.now[3] + step, limit))
             try:
                 interruptible(lambda cancel: branch(causes, here, path, most, PASSES, best, found, cancel))  # noqa: B023
             except OutOfTime:
                 break
             step = min(2 * step, WORK_AT_ONCE)
+        if left < math.inf:
+            spend(min(TERM_NANOSECONDS * float(path.now[3]), work_left()))
         rows = found.reshape(k, num)
         rows = rows[rows[:, 0] >= 0]
         values = [float(value) + self.constant for value in best[: len(rows)]]

@@ -29,6 +29,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.text import listing
+from sepset.base.threads import OutOfWork, has_end, spend
 from sepset.errors import TooLarge
 from sepset.factors.decomposition import Decomposition
 from sepset.inference.buckets.bounded import SLACK, Bounded, Maximum
@@ -46,6 +47,10 @@ MOST_SURE = 8
 
 MOST_POINTS = 40
 """The most assignments in the mixture of one part of the search."""
+
+PLACE_NANOSECONDS, CALL_NANOSECONDS, MIXTURE_NANOSECONDS = 60_000.0, 1_000_000.0, 200_000.0
+"""Time to make the factors of one variable of a bound, to maximize it apart from long steps, and to weigh the pairs of
+assignments in a mixture."""
 
 MOST_BRANCHES = 64
 """The largest number of joint states of hidden children."""
@@ -86,7 +91,7 @@ class TangentSearch:
         evidence: the findings.
         most: the largest number of maximizations; `MOST_MAXIMA` by default.
 
-    Guarantee: exact, or refused after `MOST_MAXIMA` bounds.
+    Guarantee: exact, or given up after `MOST_MAXIMA` bounds or the work that is allowed.
     Tested by: inference/buckets/test_tangents.py::test_noisy_or_with_coupled_causes_is_enumeration
     """
 
@@ -99,16 +104,21 @@ class TangentSearch:
     ) -> None:
         self._bounded, self._maximizer = tuple(bounded), maximizer
         self._evidence = evidence
-        self._left = self._most = MOST_MAXIMA if most is None else most
+        self._left = math.inf if has_end() else MOST_MAXIMA if most is None else most
         self._numbers = itertools.count()
         self.found = Maximum({}, -math.inf)
+        self.bound = math.inf
 
     def run(self, above: float = -math.inf) -> Maximum:
-        """The best assignment; one of value minus infinity if none is above a value that is known to be reached."""
-        self.found = Maximum({}, above)
+        """The best assignment; one of value minus infinity if none is above a value that is known to be reached.
+
+        Raises `OutOfWork` if it is not certain when the work is done; `found` and `bound` hold then.
+        """
+        self.found, self.bound = Maximum({}, above), math.inf
         heap = list(self._cells({}, []))
         while heap and not self._is_reached(-heap[0].rank[0]):
             cell = heapq.heappop(heap)
+            self.bound = -cell.rank[0]
             for masks in self._halves(cell):
                 kept = [p for p in cell.points if all(mask[p.best.values[v]] > 0 for v, mask in masks.items())]
                 for made in self._cells(masks, kept):
@@ -125,6 +135,8 @@ class TangentSearch:
             weights = self._mixture(points)
             new, bound = self._maximum(masks, self._contact(points, weights))
             lowest = min(lowest, bound)
+            if not masks:
+                self.bound = lowest
             if new is None or self._is_reached(lowest):
                 return
             if any(_is_same(new, old) for old in points) or len(points) == MOST_POINTS:
@@ -143,12 +155,10 @@ class TangentSearch:
 
     def _maximum(self, masks: Mapping[int, Floats], contact: Sequence[Floats]) -> tuple[Point | None, float]:
         """The best assignment under the tangents, and the value of this bound."""
-        if not self._left:
-            raise TooLarge(
-                f"The best states of the variables of {self._names} are not certain after {self._most:,} bounds: the "
-                f"best found has the logarithm {self.found.log_value:.6g}. Observe more of them, or ask for fewer."
-            )
+        if self._left <= 0:
+            raise OutOfWork
         self._left -= 1
+        spend(PLACE_NANOSECONDS * sum(len(one.places) for one in self._bounded) + CALL_NANOSECONDS)
         contact = [one.inside(at, masks) for one, at in zip(self._bounded, contact, strict=True)]
         tangents = [one.tangent(at, masks) for one, at in zip(self._bounded, contact, strict=True)]
         parts, scales = zip(*tangents, strict=True)
@@ -164,14 +174,11 @@ class TangentSearch:
         line = sum(float(one.function.value(at)) + float(one.function.slope(at) @ (s - at)) for one, s, at in triples)
         return Point(best, bound - line, sums), bound
 
-    @property
-    def _names(self) -> str:
-        return ", ".join(one.child.name for one in self._bounded)
-
     def _mixture(self, points: Sequence[Point]) -> Floats:
         """The weights of the mixture with the largest linear part plus concave parts."""
         if len(points) < 2:
             return np.ones(len(points))
+        spend(MIXTURE_NANOSECONDS * len(points) ** 2)
         from scipy import optimize
 
         minimize: Any = optimize.minimize

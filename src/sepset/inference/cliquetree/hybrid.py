@@ -10,7 +10,6 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.lazy import carry_over, lazy
 from sepset.errors import NotApplicable
-from sepset.inference import costs
 from sepset.inference.capabilities import row_by_row
 from sepset.inference.completion import by_posteriors, complete_one_by_one, draw_one_by_one, modes_one_by_one
 from sepset.inference.conflict import impossible
@@ -112,8 +111,8 @@ class RowTree(PreparedTree):
         together: Callable[[EvidenceRows], T],
         alone: Callable[[EvidenceRows], T],
     ) -> T:
-        """The results of all rows: those with few joint contexts in a batch, those with many one by one."""
-        many = self.rows.num_choices(rows, targets) > costs.CONTEXTS_ENUMERATED_PER_ROW
+        """The results of all rows: those with few joint contexts and few missing numbers in a batch, others alone."""
+        many = self.rows.are_many(rows, targets)
         if not many.any():
             return together(rows)
         some, others = np.flatnonzero(~many), np.flatnonzero(many)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.logarithms import LN2
-from sepset.base.threads import NEVER, TURNS, interruptible, num_threads
+from sepset.base.threads import NEVER, TURNS, interruptible, num_threads, spend, work_left
 from sepset.inference import costs
 from sepset.inference.compiled.program import INPUT_SPAN, Workspace
 from sepset.inference.compiled.question import Question
@@ -174,6 +176,8 @@ def _put_likelihoods(question: Question, space: Workspace, evidence: Evidence) -
 
 def _long_run(question: Question, call: Call, threads: int | None) -> float:
     """A run that may take long: it heeds Ctrl-C, and its large steps run on several threads."""
+    if work_left() < math.inf:
+        spend(question.nanoseconds)
     program, num = question.program, num_threads(threads)
     large = question.large_steps if num > 1 and is_ready() else NO_STEPS
 

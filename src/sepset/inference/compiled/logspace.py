@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats
-from sepset.base.threads import NEVER, interruptible
+from sepset.base.threads import NEVER, interruptible, spend
 from sepset.inference import costs
 from sepset.inference.compiled.dense import NO_READS, NO_SPANS, NOTHING
 from sepset.inference.compiled.question import Question
@@ -108,6 +108,7 @@ def run_log(question: Question, values: FactorValues, evidence: Evidence) -> Log
     """A run of the question in log space with these findings."""
     from sepset.kernels.compiled.logspace import execute_log
 
+    spend(costs.NANOSECONDS_PER_LOG_PRODUCT * question.program.work)
     w, program = _filled(question, values.logs, evidence), question.program
 
     def run(cancel: Bytes) -> None:

@@ -1,13 +1,16 @@
-r"""Moments of a few numbers from their ancestors, if nothing that depends on these is observed.
+r"""Moments of a few numbers of a wide network from their ancestors, given a few others.
 
 Every number is a sum over its ancestors, $x = \sum_i w_i (a_i + \varepsilon_i)$, in which $w_i$ is the sum over all
-paths from $i$ to it of the product of their slopes. One pass from children to parents finds the weights, and then
+paths from $i$ to it of the product of their slopes. One pass from children to parents finds the weights of the numbers
+asked for, and of those that were found. If nothing that depends on the ancestors was found,
 
-$$E[x_t] = \sum_i w_{ti}\, a_i, \qquad \operatorname{cov}(x_s, x_t) = \sum_i w_{si}\, c_i\, w_{ti}.$$
+$$E[x_t] = \sum_i w_{ti}\, a_i, \qquad \operatorname{cov}(x_s, x_t) = \sum_i w_{si}\, c_i\, w_{ti};$$
 
-Nothing is eliminated and no matrix of all ancestors is made: the cost is one step for each arc and number. An observed
-ancestor is a constant. Rounding errors of the weights are bounded; if they may matter, the pass is repeated in decimal
-numbers, with more and more digits until the answer stays the same.
+otherwise the numbers asked for are conditioned on the others by a triangular factor (`pathmoments`). No path goes
+through an observed number, which is a constant there. Nothing is eliminated and no matrix of all ancestors is made: the
+cost is one step for each arc and number, and for each ancestor and pair of numbers. Rounding errors of the weights are
+bounded; if they may matter, the pass is repeated in decimal numbers, with more and more digits until the answer stays
+the same.
 
 Reference: Wright (1934), The method of path coefficients; Koller & Friedman, section 7.2; Ziv (1991).
 """
@@ -15,46 +18,59 @@ Reference: Wright (1934), The method of path coefficients; Koller & Friedman, se
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from typing import NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats, Ints
-from sepset.base.lazy import lazy
+from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.lazy import carry_over, lazy
 from sepset.inference.hybrid.components import Component
 from sepset.inference.hybrid.conditioning import FOUND, MISSING, require_range
-from sepset.inference.hybrid.decimals import Line, as_floats, lines
-from sepset.inference.hybrid.precision import DOUBT, LADDER, MOST_PASSES, RANGE
+from sepset.inference.hybrid.decimals import ZERO, Line, as_floats, lines
+from sepset.inference.hybrid.pathmoments import DecimalSums, NoiseSums, PathMoments
+from sepset.inference.hybrid.precision import DOUBT, LADDER, MOST_PASSES
 from sepset.kernels.hybrid.conditioning import UNIT
 
-ZERO = Decimal(0)
+RANGE = 1e-140
+"""Deviations and expectations below this or above its inverse are computed in decimal numbers."""
 
 
-class PathMoments(NamedTuple):
-    """The mean and the covariance of some numbers, and a bound of their error relative to them or their deviations."""
+class Weighed(NamedTuple):
+    """The weights of all coordinates of a part (rows) in some numbers (columns).
 
-    mean: Floats
-    covariance: Floats
-    error: float
+    Attributes:
+        weights: the sums over paths.
+        sizes: the same of absolute values.
+        rounding: how many operations round the weights of each coordinate, at most.
+    """
+
+    weights: Floats
+    sizes: Floats
+    rounding: Ints
 
 
-def is_open(part: Component) -> bool:
-    """Whether no number of a part is observed but as a parent, and no context of it is hidden."""
-    return not part.by and not (part.kinds == FOUND).any()
+class _Exact(NamedTuple):
+    """An answer in decimal numbers: covariances are row by row."""
+
+    mean: list[Decimal]
+    covariance: list[Decimal]
+    log_density: float
+    exact: int
+    has_cancelled: bool
 
 
 @dataclass(frozen=True, eq=False)
 class Ancestry:
-    """Some numbers of a part without observed children, as sums over their ancestors.
+    """Some hidden numbers of a part given those found there, as sums over their ancestors.
 
     Attributes:
-        part: regressions, none of them observed, with known contexts.
-        known: the values of observed parents, by coordinate of the whole problem.
+        part: regressions with known contexts.
+        known: the values of observed numbers, by coordinate of the whole problem.
         targets: the coordinates asked for, of the whole problem.
 
-    Cost: one step for each arc and target.
+    Cost: one step for each arc and number asked for or found, and for each ancestor and pair of these.
     Reference: Wright (1934); Koller & Friedman 7.2.
     Guarantee: exact; sums that cancel keep their digits.
     Tested by: inference/hybrid/test_ancestry.py::test_sums_over_paths_meet_exact_arithmetic
@@ -66,12 +82,18 @@ class Ancestry:
 
     @lazy
     def moments(self) -> PathMoments:
-        """The mean and the covariance of the targets."""
+        """The mean and the covariance of the targets, and the log density of the numbers found."""
         found = self._in_floats()
         if found.error > DOUBT:
             found = self._in_decimals(found)
         require_range(found.mean, found.covariance)
         return found
+
+    def about(self, targets: Ints) -> Ancestry:
+        """The same for other targets of the part."""
+        made = replace(self, targets=targets)
+        carry_over(self, made, "_entries", "_found", "_is_hidden", "_constants", "_parameters", "_reach")
+        return made
 
     @lazy
     def _entries(self) -> Ints:
@@ -83,94 +105,140 @@ class Ancestry:
         return np.searchsorted(self.part.places, self.targets)
 
     @lazy
+    def _found(self) -> Ints:
+        """The places of the numbers found."""
+        return np.flatnonzero(self.part.kinds == FOUND)
+
+    @lazy
+    def _is_hidden(self) -> Bools:
+        return np.asarray(self.part.kinds == MISSING)
+
+    @lazy
     def _constants(self) -> Floats:
-        """The values of observed parents; zero for all others."""
+        """The values of observed numbers; zero for all others."""
         return np.array([self.known.get(i, 0.0) for i in self.part.places.tolist()])
 
     @lazy
     def _parameters(self) -> tuple[Floats, Floats, Floats]:
-        """The slope of every arc; the constant and the variance of every coordinate."""
-        flat, hidden = self.part.coordinates.flat, self.part.kinds == MISSING
+        """The slope of every arc; the intercept and the variance of every coordinate."""
+        flat = self.part.coordinates.flat
         start, above, first, slope_first = flat.structure
         count = np.diff(start)
         child = np.repeat(np.arange(len(count)), count)
         at = slope_first[child] + self._entries[child] * count[child] + np.arange(len(above)) - start[child]
         own = first + self._entries
-        constant = np.where(hidden, flat.intercept[own], self._constants)
-        return flat.slopes[at], constant, np.where(hidden, flat.variance[own], 0.0)
+        return flat.slopes[at], flat.intercept[own], flat.variance[own]
 
-    @np.errstate(over="ignore", invalid="ignore", divide="ignore")
-    def _in_floats(self) -> PathMoments:
+    def _weighed(self) -> Weighed:
+        """The weights of all coordinates in the numbers found and in the targets."""
         from sepset.kernels.hybrid.ancestry import carry_back
 
-        (start, above, *_), (slopes, constant, variance) = self.part.coordinates.flat.structure, self._parameters
-        weights, sizes = np.zeros((2, len(constant), len(self.targets)))
-        weights[self._rows, np.arange(len(self.targets))] = sizes[self._rows, np.arange(len(self.targets))] = 1.0
-        steps = np.zeros(len(constant), np.int64)
-        carry_back(start, above, slopes, self.part.kinds == MISSING, weights, sizes, steps)
-        mean, covariance = constant @ weights, (weights * variance[:, None]).T @ weights
-        rounding = UNIT * (steps + 2.0 * np.log2(2.0 + len(steps)))[:, None] * sizes
-        spread = np.diagonal(covariance)
-        lost = (np.abs(weights) * rounding * variance[:, None]).sum(axis=0) / spread
-        away = (np.abs(constant)[:, None] * rounding).sum(axis=0) / np.maximum(np.abs(mean), np.sqrt(spread))
-        errors = np.where(spread > 0, lost, 0.0), np.where((constant != 0.0).any(), away, 0.0)
-        worst = float(np.max(errors, initial=0.0))
-        terms = (slopes, constant, variance, weights, covariance, mean)
-        is_far = any(((np.abs(x) < RANGE) & (x != 0.0)).any() or not (np.abs(x) < 1.0 / RANGE).all() for x in terms)
-        return PathMoments(mean, covariance, np.inf if is_far or np.isnan(worst) else worst)
+        (start, above, *_), slopes = self.part.coordinates.flat.structure, self._parameters[0]
+        num, steps = len(self._found), np.zeros(len(start) - 1, np.int64)
+        weights, sizes = np.zeros((2, len(steps), num + len(self.targets)))
+        columns = num + np.arange(len(self.targets))
+        weights[self._rows, columns] = sizes[self._rows, columns] = 1.0
+        for column, i in enumerate(self._found.tolist()):  # no path goes on through a number found, but from it
+            arcs = slice(start[i], start[i + 1])
+            weights[above[arcs], column], sizes[above[arcs], column] = slopes[arcs], np.abs(slopes[arcs])
+        carry_back(start, above, slopes, self._is_hidden, weights, sizes, steps)
+        return Weighed(weights, sizes, steps)
+
+    def _in_floats(self) -> PathMoments:
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+            sums = self._sums(self._weighed())
+            found = sums.moments
+            return found if self._is_in_range(sums, found) else found._replace(error=np.inf)
+
+    def _sums(self, weighed: Weighed) -> NoiseSums:
+        (_, intercept, variance), hidden, num = self._parameters, self._is_hidden, len(self._found)
+        constant, noise = np.where(hidden, intercept, self._constants), np.where(hidden, variance, 0.0)
+        first = np.concatenate([intercept[self._found], np.zeros(len(self.targets))])
+        center, terms = first + constant @ weighed.weights, np.abs(first) + np.abs(constant) @ weighed.sizes
+        found = self._constants[self._found]
+        terms[:num] += np.abs(found)
+        off = UNIT * (weighed.rounding + 2.0 * np.log2(2.0 + len(noise)))
+        rounding = np.sqrt(((off * off * noise)[:, None] * weighed.sizes**2).sum(axis=0))
+        away = (off * np.abs(constant)) @ weighed.sizes
+        return NoiseSums(weighed.weights, noise, variance[self._found], center, found, terms, rounding, away)
+
+    def _is_in_range(self, sums: NoiseSums, found: PathMoments) -> bool:
+        """Whether weights that are too small for floats cannot matter, nor any number is too large."""
+        mean, terms = np.square(found.mean), np.square(sums.terms)
+        numbers = (self._parameters[2], self._reach, sums.spread, np.diagonal(found.covariance), mean, terms)
+        return all((((x > RANGE**2) | (x == 0.0)) & (x < RANGE**-2)).all() for x in numbers)
+
+    @lazy
+    def _reach(self) -> Floats:
+        """The square of a bound of the deviation and of the expectation of every coordinate."""
+        from sepset.kernels.hybrid.ancestry import carry_forward
+
+        (start, above, *_), (slopes, intercept, variance) = self.part.coordinates.flat.structure, self._parameters
+        sizes = np.where(self._is_hidden, np.abs(intercept) + np.sqrt(variance), np.abs(self._constants))
+        carry_forward(start, above, np.abs(slopes), self._is_hidden, sizes)
+        return np.maximum(sizes, 1.0) ** 2
 
     def _in_decimals(self, floats: PathMoments) -> PathMoments:
         """The same with as many digits as it takes; the first answer and its bound if that takes long."""
-        passes, before = (len(self.targets) + 1.0) * len(self.part.coordinates.flat.structure[1]), None
+        num, before = len(self.targets) + len(self._found), None
+        passes = (num + 1.0) * len(self.part.coordinates.flat.structure[1])
+        passes += 4.0 * len(self._found) * num * len(self.part.places)
         for digits in LADDER:
             if passes * (1.0 + digits / 100.0) > MOST_PASSES:
                 break
             found = self._with_digits(digits)
             if before is not None:
-                error = max(_apart(found, before), UNIT)
-                floats = PathMoments(as_floats(found[0]), as_floats(found[1]).reshape(len(found[0]), -1), error)
-                if error <= DOUBT:
+                error, side = max(_apart(found, before), UNIT), len(self.targets)
+                covariance = as_floats(found.covariance).reshape(side, side)
+                floats = PathMoments(as_floats(found.mean), covariance, found.log_density, found.exact, error)
+                if error <= DOUBT and not found.has_cancelled:
                     break
             before = found
         return floats._replace(error=min(1.0, floats.error))
 
-    def _with_digits(self, digits: int) -> tuple[list[Decimal], list[Decimal]]:
-        """The means, and the covariances row by row."""
-        hidden = (self.part.kinds == MISSING).tolist()
+    def _with_digits(self, digits: int) -> _Exact:
+        """The moments with these digits."""
+        hidden, num = self._is_hidden.tolist(), len(self._found)
         with localcontext(Context(prec=digits, Emax=MAX_EMAX, Emin=MIN_EMIN)):
             known = lines(self.part.coordinates, self._entries, digits)
-            constants = list(map(Decimal, self._constants.tolist()))
-            columns = [_weights(known, hidden, row) for row in self._rows.tolist()]
-            means = [
-                sum((w * (known[i].intercept if hidden[i] else constants[i]) for i, w in column.items()), ZERO)
-                for column in columns
+            constants = [
+                known[i].intercept if hidden[i] else Decimal(x) for i, x in enumerate(self._constants.tolist())
             ]
-            return means, [
-                sum((w * known[i].variance * t[i] for i, w in s.items() if hidden[i] and i in t), ZERO)
-                for s in columns
-                for t in columns
-            ]
+            columns, apart, terms = [], [], []
+            for i in (*self._found.tolist(), *self._rows.tolist()):
+                column = _weights(known, hidden, i)
+                parts = [w * (known[i].intercept if j == i else constants[j]) for j, w in column.items()]
+                is_found = not hidden[i]
+                apart.append(constants[i] - sum(parts, ZERO) if is_found else sum(parts, ZERO))
+                terms.append(sum(map(abs, parts), abs(constants[i]) if is_found else ZERO))
+                columns.append({j: w for j, w in column.items() if hidden[j] or j == i})
+            sums = DecimalSums(columns, [line.variance for line in known], apart, terms, digits)
+            return _Exact(*sums.given(num), sums.has_cancelled)
 
 
 def _weights(known: list[Line], hidden: list[bool], target: int) -> dict[int, Decimal]:
-    """The weight of each ancestor of a target."""
+    """The weight of each ancestor of a number."""
     weights = {target: Decimal(1)}
     for i in range(target, -1, -1):
-        if i in weights and hidden[i]:
+        if i in weights and (hidden[i] or i == target):
             for j, slope in zip(known[i].parents, known[i].slopes, strict=True):
                 weights[j] = weights.get(j, ZERO) + slope * weights[i]
     return weights
 
 
-def _apart(found: tuple[list[Decimal], list[Decimal]], other: tuple[list[Decimal], list[Decimal]]) -> float:
+def _apart(found: _Exact, other: _Exact) -> float:
     """The largest difference of two answers, relative to numbers or their deviations."""
-    (mean, covariance), (theirs, spread) = found, other
-    num, worst = len(mean), ZERO
+    if found.exact != other.exact or (found.log_density == -np.inf) != (other.log_density == -np.inf):
+        return np.inf
+    mean, covariance, worst = found.mean, found.covariance, ZERO
+    num = len(mean)
     deviation = [max(covariance[i * num + i], ZERO).sqrt() for i in range(num)]
     for i in range(num):
         scale = max(abs(mean[i]), deviation[i])
-        worst = max(worst, abs(mean[i] - theirs[i]) / scale if scale else ZERO)
+        worst = max(worst, abs(mean[i] - other.mean[i]) / scale if scale else ZERO)
         for j in range(num):
             size = deviation[i] * deviation[j]
-            worst = max(worst, abs(covariance[i * num + j] - spread[i * num + j]) / size if size else ZERO)
-    return float(worst)
+            worst = max(worst, abs(covariance[i * num + j] - other.covariance[i * num + j]) / size if size else ZERO)
+    if found.log_density == -np.inf:
+        return float(worst)
+    return max(float(worst), abs(found.log_density - other.log_density) / max(1.0, abs(found.log_density)))

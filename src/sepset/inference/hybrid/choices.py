@@ -114,6 +114,13 @@ class Choices:
         return np.asarray(found)
 
     @lazy
+    def sizes(self) -> Ints:
+        """The number of loadings and gains that each row needs in one context."""
+        _, missing, which = self._patterns
+        count = missing.sum(axis=1)
+        return np.asarray((count * (count + len(self.coordinates)))[which])
+
+    @lazy
     def _distinct(self) -> tuple[Ints, Ints, Ints]:
         """Rows with distinct discrete codes, their index for each row, and the first choice of each."""
         first, which = distinct_rows(np.concatenate([self.rows.codes, self._codes], axis=1))
@@ -159,10 +166,8 @@ class Choices:
         _, missing, which = self._patterns
         if not len(which):
             return
-        count = missing.sum(axis=1)
-        order = np.lexsort((which, count[which]))
-        pattern = which[order]
-        size = count[pattern] * (count[pattern] + len(self.coordinates))
+        order = np.lexsort((which, missing.sum(axis=1)[which]))
+        pattern, size = which[order], self.sizes[order]
         is_new = np.diff(pattern, prepend=-1) != 0
         share = np.cumsum(
             self.numbers[order] / costs.CHOICES_AT_ONCE

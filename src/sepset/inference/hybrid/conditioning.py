@@ -31,6 +31,7 @@ from sepset.base.lazy import lazy
 from sepset.base.logarithms import LOG_2PI
 from sepset.errors import NotClosed
 from sepset.factors.regression import ON_SUPPORT
+from sepset.inference.evidencerows import check_numbers
 from sepset.inference.hybrid.coordinates import Coordinates
 
 FOUND, MISSING = 1, 2
@@ -124,6 +125,7 @@ class Spread:
         from sepset.kernels.hybrid.conditioning import spread
 
         sizes = _sizes(groups)
+        check_numbers(int(np.diff(groups.begin).max(initial=0)))
         loadings, noise, gains = (np.zeros(size) for size in sizes)
         (variance, unsure), growth = np.zeros((2, *groups.entries.shape)), np.ones(len(groups.kinds))
         away, flat = np.zeros((2, sizes[1])), coordinates.flat

@@ -14,7 +14,7 @@ Reference: Koller & Friedman, sections 14.2 and 14.3; Lauritzen (1992); Lauritze
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -33,15 +33,24 @@ from sepset.factors.hybrid import CanonicalTable
 from sepset.factors.moments import Gaussian, GaussianMixture
 from sepset.factors.table import Table
 from sepset.inference import costs
-from sepset.inference.hybrid.ancestry import Ancestry, is_open
+from sepset.inference.hybrid.ancestry import Ancestry
 from sepset.inference.hybrid.components import Component, components
+from sepset.inference.hybrid.conditioning import FOUND
 from sepset.inference.hybrid.coordinates import Coordinates
 from sepset.inference.hybrid.discretepart import DiscretePart, discrete_part
 from sepset.inference.hybrid.posteriors import Posterior
 from sepset.inference.hybrid.residuals import canonical_loss, residual
 from sepset.inference.hybrid.weightedcontexts import WeightedContexts, Weights, weighted
 from sepset.inference.hybrid.widths import Widths, all_regressions, check_entries
-from sepset.inference.method import Answer, Best, BestStates, Method, Prepared, elimination_settings
+from sepset.inference.method import (
+    LARGEST_RESIDUAL,
+    Answer,
+    Best,
+    BestStates,
+    Method,
+    Prepared,
+    elimination_settings,
+)
 from sepset.inference.plan import EliminationPlan, make_plan
 from sepset.inference.result import Guarantee
 from sepset.problem import Problem
@@ -88,15 +97,20 @@ class Situation:
 
 @dataclass(frozen=True, eq=False)
 class AncestralAnswer:
-    """Real variables that nothing observed depends on.
+    """Real variables as sums over their ancestors, given others that are such sums.
 
     Attributes:
         scope: the variables.
-        parts: their coordinates in each part of the network that shares no hidden number, and their places in `scope`.
+        parts: in each part of the network that shares no hidden number with others, their coordinates there and their
+            places in `scope`.
+        log_partition: the log density of the evidence.
+        residual: an approximate bound of the relative error.
     """
 
     scope: tuple[Vector, ...]
     parts: tuple[tuple[Ancestry, Ints], ...]
+    log_partition: float
+    residual: float
 
     @lazy
     def distribution(self) -> Gaussian:
@@ -107,10 +121,19 @@ class AncestralAnswer:
             mean[at], covariance[at[:, None], at] = found.moments.mean, found.moments.covariance
         return Gaussian._make(self.scope, mean, covariance)
 
-    @property
-    def residual(self) -> float:
-        """An approximate bound of the relative error."""
-        return max((found.moments.error for found, _ in self.parts), default=0.0)
+
+class AncestralMarginals(NamedTuple):
+    """The marginal of every unobserved variable, real ones as sums over their ancestors.
+
+    Attributes:
+        read: gives that of one variable.
+        log_partition: the log density of the evidence.
+        residual: an approximate bound of the relative error.
+    """
+
+    read: Callable[[int], Any]
+    log_partition: float
+    residual: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,18 +262,65 @@ class RegressionQuestions:
         return self._narrowed.get(key, made)
 
     def ancestry(self, targets: Sequence[int], evidence: Evidence) -> AncestralAnswer | None:
-        """The moments of real targets as sums over their ancestors, if nothing that depends on these is observed."""
-        reals = self._reals(targets)
-        if len(reals) < len(targets) or len(targets) > costs.TARGETS_CARRIED_BACK or not targets:
+        """The moments of real targets as sums over their ancestors; None if these depend on hidden contexts.
+
+        Args:
+            targets: few of them, and few findings, as `Widths.carries` says.
+        """
+        own, found = self._own(targets), self._found(evidence)
+        layout = self._layout(tuple(targets), evidence)
+        mixed = [part for part in layout if part.by]
+        if any(np.isin(own, part.hidden).any() or len(part.hidden) > costs.NUMBERS_SWEPT for part in mixed):
             return None
-        own, found = self._own(reals), self._found(evidence)
-        inside = [(part, np.isin(own, part.hidden)) for part in self._layout(reals, evidence)]
-        asked = [(part, at) for part, at in inside if at.any()]
-        if any(not is_open(part) for part, _ in asked):
+        at = [np.flatnonzero(np.isin(own, part.hidden)) for part in layout]
+        carried = [(Ancestry(part, found, own[a]), a) for part, a in zip(layout, at, strict=True) if not part.by]
+        if any(part.moments.error >= 1.0 for part, _ in carried):
             return None
-        return AncestralAnswer(
-            self._vectors(reals), tuple((Ancestry(part, found, own[at]), np.flatnonzero(at)) for part, at in asked)
-        )
+        _check_size(mixed)
+        posteriors = [Posterior.of(part, found) for part in mixed]
+        weights = [Weights(p.component.by, p.log_density, p.exact) for p in posteriors]
+        weights += [Weights((), *part.moments.evidence) for part, _ in carried]
+        contexts = self._contexts(evidence, weights)
+        shares = (contexts.log_shares(p.component.by) for p in posteriors if contexts.log_partition > -np.inf)
+        errors = [residual(p, own[:0], share) for p, share in zip(posteriors, shares, strict=False)]
+        worst = max([*errors, *(part.moments.error for part, _ in carried)], default=0.0)
+        return AncestralAnswer(self._vectors(targets), tuple(carried), contexts.log_partition, worst)
+
+    def ancestral_marginals(self, evidence: Evidence) -> AncestralMarginals | None:
+        """All marginals as sums over paths; None if numbers depend on hidden contexts, or digits are lost.
+
+        Args:
+            evidence: given which `Widths.carries_all` holds.
+        """
+        everyone = tuple(v for v in self.coordinates.families if v not in evidence.reals)
+        layout, found = self._layout(everyone, evidence), self._found(evidence)
+        whole = None if any(part.by for part in layout) else self.ancestry((), evidence)
+        if whole is None or whole.log_partition == -np.inf:
+            return None if whole is None else AncestralMarginals(lambda v: None, -np.inf, 0.0)
+        contexts, worst = self._contexts(evidence, ()), whole.residual
+        states = None if contexts.prepared is None else contexts.prepared.marginals(contexts.evidence)[0]
+        mean, covariances = np.zeros(len(self.coordinates)), dict[int, Floats]()
+        for part, variables in _by_part(layout, self.coordinates, everyone):
+            ancestry = Ancestry(part, found, part.hidden[:0])
+            step = max(costs.TARGETS_TOGETHER, int((part.kinds == FOUND).sum()))
+            for own in _together([self.coordinates.families[v].own for v in variables], step):
+                moments = ancestry.about(np.concatenate(own)).moments
+                worst, at = max(worst, moments.error), np.cumsum([0, *map(len, own)])
+                mean[np.concatenate(own)] = moments.mean
+                covariances |= {
+                    int(o[0]): moments.covariance[a:b, a:b] for o, a, b in zip(own, at, at[1:], strict=False)
+                }
+        if not worst <= LARGEST_RESIDUAL:
+            return None
+
+        def read(target: int) -> Any:
+            if target not in self.coordinates.families:
+                assert states is not None
+                return states(contexts.place[target])
+            own = self.coordinates.families[target].own
+            return Gaussian._make(self._vectors((target,)), mean[own], covariances[int(own[0])])
+
+        return AncestralMarginals(read, whole.log_partition, worst)
 
     def _situation(self, reals: Sequence[int], evidence: Evidence) -> Situation:
         """The posteriors of all parts that a question about these real variables needs."""
@@ -286,7 +356,7 @@ class RegressionQuestions:
         situation = self._situation(reals, evidence)
         if situation.contexts.log_partition == -np.inf:
             return 0.0
-        shares = (situation.contexts.log_shares(p.component.by) for p in situation.posteriors)
+        shares = situation.contexts.each_log_shares([tuple(p.component.by) for p in situation.posteriors])
         pairs = zip(situation.posteriors, shares, strict=True)
         return max((residual(p, self._own(reals), share) for p, share in pairs), default=0.0)
 
@@ -475,6 +545,31 @@ def _values(evidence: Evidence) -> list[float]:
 
 def _key(kind: Mapping[int, Any]) -> tuple[tuple[int, bytes], ...]:
     return tuple((v, np.asarray(x).tobytes()) for v, x in sorted(kind.items()))
+
+
+def _by_part(
+    layout: Sequence[Component], coordinates: Coordinates, reals: Sequence[int]
+) -> list[tuple[Component, list[int]]]:
+    """The parts with hidden numbers, and the variables of each."""
+    home = np.zeros(len(coordinates), np.int64)
+    for number, part in enumerate(layout):
+        home[part.hidden] = number
+    variables: dict[int, list[int]] = {}
+    for v in reals:
+        variables.setdefault(int(home[coordinates.families[v].own[0]]), []).append(v)
+    return [(layout[number], own) for number, own in variables.items()]
+
+
+def _together(own: Sequence[Ints], step: int) -> Iterator[list[Ints]]:
+    """The coordinates of variables, so many at a time or a little more."""
+    some: list[Ints] = []
+    for each in own:
+        some.append(each)
+        if sum(map(len, some)) >= step:
+            yield some
+            some = []
+    if some:
+        yield some
 
 
 def _is_small(layout: Sequence[Component]) -> bool:

@@ -144,6 +144,11 @@ class HybridRows:
         """The number of joint contexts enumerated for each row, with these targets."""
         return self._choices(rows, targets).numbers
 
+    def are_many(self, rows: EvidenceRows, targets: Sequence[int]) -> Bools:
+        """Which rows, with these targets, have too many joint contexts, or too many missing numbers, for a batch."""
+        is_wide = self._choices(rows, targets).sizes > costs.MOST_CONTEXT_ENTRIES
+        return np.asarray((self.num_choices(rows, targets) > costs.CONTEXTS_ENUMERATED_PER_ROW) | is_wide)
+
     def _choices(self, rows: EvidenceRows, targets: Sequence[int]) -> Choices:
         asked = tuple(t for t in targets if t in self.coordinates.place)
         wanted: tuple[int, ...] | None = tuple(t for t in targets if t in self.coordinates.families)

@@ -10,7 +10,7 @@ which outweighs every density: contexts in which fewer numbers follow are imposs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -28,6 +28,9 @@ from sepset.variables.evidence import Evidence
 
 WIDEST = 600.0
 """The largest range of the logarithms of likelihood evidence."""
+
+FEW = 8
+"""Single variables up to which each is asked for alone: a pass over all of them is longer than one question."""
 
 
 class Weights(NamedTuple):
@@ -74,6 +77,18 @@ class WeightedContexts:
         if prepared is None or not positions:
             return np.zeros(1)
         return self._shares.get(tuple(positions), lambda: self._log_shares(prepared, positions))
+
+    def each_log_shares(self, groups: Sequence[tuple[int, ...]]) -> Iterator[Floats]:
+        """The same for several groups of variables; single variables, if there are many, from one pass for all."""
+        prepared = self.prepared
+        single = {group for group in groups if len(group) == 1}
+        if prepared is None or len(single) <= FEW:
+            yield from map(self.log_shares, groups)
+            return
+        read, _ = prepared.marginals(self.evidence)
+        for group in groups:
+            is_read = group in single
+            yield dense(read(self.place[group[0]])).log_values.reshape(-1) if is_read else self.log_shares(group)
 
     def _log_shares(self, prepared: Prepared, positions: Sequence[int]) -> Floats:
         answer = prepared.query([self.place[v] for v in positions], self.evidence)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,14 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.cache import Slot
 from sepset.base.text import readable
+from sepset.base.threads import OutOfWork, spend, work_left, working
 from sepset.errors import NotApplicable, TooLarge
+from sepset.inference import costs
 from sepset.inference.buckets.evidencefactors import reduced_factors
 from sepset.inference.buckets.pool import summed_out
 from sepset.inference.map.buckets import log_factor, max_buckets
 from sepset.inference.map.ranking import Ranking
+from sepset.inference.maxima import limited_rows, refusing
 from sepset.inference.method import AnswersByMoments, Best, BestStates, Prepared, Rewrites, can, elimination_settings
 from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan
 from sepset.variables.evidence import Evidence
@@ -29,10 +32,14 @@ SMALL_ANSWER_BYTES = 2**16
 """Answers up to this size are given whatever `memory=` is, which some methods take for intermediate results alone."""
 
 
+CELL_NANOSECONDS = 500_000.0
+"""Time of one maximization, apart from long steps."""
+
 PLANS: Slot[EliminationPlan] = Slot("plans of the k best assignments", size=32)
 """The eliminations of a problem that rank assignments, by variables, findings and ordering method."""
 
 
+@refusing
 def k_best(prepared: Prepared, evidence: Evidence, over: Sequence[int], k: int) -> list[Best]:
     """Up to k assignments of `over`, best first; fewer where fewer have positive value.
 
@@ -55,12 +62,20 @@ def k_best(prepared: Prepared, evidence: Evidence, over: Sequence[int], k: int) 
     if any(cards[v] == 0 for v in over):
         raise NotApplicable("The k best need discrete variables; continuous ones have no second best. Use k=1.")
     _check_memory(prepared, [int(cards[v]) for v in over], k)
-    if can(prepared, Rewrites) and (found := prepared.k_best(evidence, over, k)) is not None:
-        return found
+    own: Prepared = prepared
+    if not can(prepared, Rewrites):
+        return _listed(prepared, evidence, over, k)
+    with working(costs.NANOSECONDS_OF_A_SEARCH):
+        return prepared.k_best(evidence, over, k) or _listed(own, evidence, over, k)
+
+
+def _listed(prepared: Prepared, evidence: Evidence, over: Sequence[int], k: int) -> list[Best]:
+    """The assignments by one elimination or, if that is too large, by a limited number of maximizations."""
     try:
         ranking = ranked(prepared.for_best(evidence, over) if can(prepared, Rewrites) else prepared, evidence, over)
     except TooLarge:
-        return partitioned(prepared, evidence, over, k)
+        with working(costs.NANOSECONDS_OF_ONE_MAXIMUM):
+            return partitioned(prepared, evidence, over, k)
     place = {prepared.problem.variables[v]: v for v in over}
     found = [
         Best({place[v]: code for v, code in codes.items() if v in place}, value) for value, codes in ranking.best(k)
@@ -106,8 +121,9 @@ def ranked(prepared: Prepared, evidence: Evidence, over: Sequence[int]) -> Ranki
     chosen = {problem.variables[v] for v in over}
     eliminated: list[Any] = [problem.variables[name] for name in plan.order]
     factors = reduced_factors(problem, evidence, plan.relevant.factors)
-    left = summed_out(factors, [v for v in eliminated if v not in chosen])
-    return Ranking(max_buckets(map(log_factor, left), [v for v in eliminated if v in chosen]))
+    with limited_rows(problem):
+        left = summed_out(factors, [v for v in eliminated if v not in chosen])
+        return Ranking(max_buckets(map(log_factor, left), [v for v in eliminated if v in chosen]))
 
 
 def partitioned(prepared: Prepared, evidence: Evidence, over: Sequence[int], k: int) -> list[Best]:
@@ -116,26 +132,41 @@ def partitioned(prepared: Prepared, evidence: Evidence, over: Sequence[int], k: 
     After each solution the rest of its cell is split by the first variable that differs, so that the best of each cell
     is found by one constrained maximization, and no assignment twice.
 
-    Cost: at most k times the number of variables, in maximizations.
+    Cost: at most k times the number of variables, in maximizations, which together are limited.
     Reference: Lawler (1972); Nilsson (1998).
     """
-    first = prepared.best(evidence, over)
+    first, found = prepared.best(evidence, over), list[Best]()
     if first.log_value == -np.inf:
         return [first]
+    try:
+        for best in itertools.islice(_in_cells(prepared, evidence, over, first), k):
+            found.append(best)
+    except (OutOfWork, TooLarge) as error:
+        if isinstance(error, TooLarge) and work_left() > 0.0:
+            raise
+        raise TooLarge(
+            f"Only the first {len(found)} of the {k:,} best assignments are certain after a search, the last with the "
+            f"log value {found[-1].log_value:.6g}. Ask for fewer, give it more time, as in map_assignment(..., "
+            "until=Until(seconds=60)), or observe more variables."
+        ) from None
+    return found
+
+
+def _in_cells(prepared: Prepared, evidence: Evidence, over: Sequence[int], first: Best) -> Iterator[Best]:
+    """The assignments, best first, from the cells in which each is the best."""
     cards = prepared.problem.variables.cards
     counter = itertools.count()
     heap: list[tuple[float, int, Best, dict[int, Floats]]] = [(-first.log_value, next(counter), first, {})]
-    found: list[Best] = []
-    while heap and len(found) < k:
+    while heap:
         _, _, best, cell = heapq.heappop(heap)
-        found.append(best)
+        yield best
         for smaller in _split(best.values, cell, over, cards.tolist()):
+            spend(CELL_NANOSECONDS)
             # Every variable has a mask, so that a method that compiles questions needs only one.
             masks = {v: smaller.get(v, np.ones(cards[v])) for v in over}
             candidate = prepared.best(_masked(evidence, masks), over)
             if candidate.log_value > -np.inf:
                 heapq.heappush(heap, (-candidate.log_value, next(counter), candidate, smaller))
-    return found
 
 
 def _split(

@@ -37,3 +37,17 @@ def carry_back(
             for target in range(weights.shape[1]):
                 weights[j, target] += slopes[edge] * weights[i, target]
                 sizes[j, target] += abs(slopes[edge]) * sizes[i, target]
+
+
+def _arcs(*args: Any) -> float:
+    """One step for each parent."""
+    return float(args[1].size)
+
+
+@kernel(work=_arcs)
+def carry_forward(start: Ints, above: Ints, slopes: Floats, is_hidden: Bools, sizes: Floats) -> None:
+    """Add to the sizes of hidden coordinates those of their parents times the slope, parents first."""
+    for i in range(len(start) - 1):
+        if is_hidden[i]:
+            for edge in range(start[i], start[i + 1]):
+                sizes[i] += slopes[edge] * sizes[above[edge]]

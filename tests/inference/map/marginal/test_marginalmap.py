@@ -101,3 +101,10 @@ def test_sums_that_are_too_large_are_refused_before_any_query(monkeypatch):
     monkeypatch.setattr(marginalmap, "first_codes", None)
     with pytest.raises(ss.TooLarge):
         ss.map_assignment(net, over=names[::10], method=ss.inference.MarginalMAP(search="local"))
+
+
+def test_numbers_are_not_searched_for():
+    a, y = ss.Discrete("a"), ss.Real("y")
+    net = ss.BayesNet(ss.TableCPD(a, [0.3, 0.7]), ss.LinearGaussian(y, [0.0, 1.5], covariance=1.0, by=a))
+    with pytest.raises(ss.errors.NotApplicable, match="found real variables: 'y'"):
+        ss.map_assignment(net, over=["a", "y"], method=MarginalMAP())

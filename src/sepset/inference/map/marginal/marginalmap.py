@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -18,6 +19,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Ints
 from sepset.base.checks import one_of, whole
+from sepset.base.text import listing
 from sepset.base.threads import OutOfTime, ending_at
 from sepset.errors import NotApplicable, TooLarge
 from sepset.inference.assignment import AssignmentTask, Certificate, Found, is_proved
@@ -77,6 +79,7 @@ class MarginalMAP:
 
         over = tuple(range(task.problem.num_visible)) if task.over is None else task.over
         over = tuple(v for v in over if v not in task.evidence.codes)
+        _check_discrete(task, over)
         scores = Scores(CliqueTree().prepare(task.problem), task.evidence, over)
         if self.search in ("auto", "exact"):
             try:
@@ -100,7 +103,7 @@ class MarginalMAP:
     def _searched(self, task: AssignmentTask, scores: Scores) -> Found:
         """Local search, then branch and bound, as far as the settings ask for them."""
         try:
-            with task.limited():
+            with ending_at(min(task.end, time.monotonic() + SECONDS)):
                 start = _start(task, scores)
                 value = scores.value(start)
         except OutOfTime:
@@ -162,6 +165,15 @@ class MarginalMAP:
             status=done.status,
             trace=done.trace,
             info={"search": "branch", "seconds": round(done.seconds, 3), "nodes": state.nodes},
+        )
+
+
+def _check_discrete(task: AssignmentTask, over: Sequence[int]) -> None:
+    variables = [task.problem.variables[v] for v in over if v not in task.evidence.reals]
+    reals = [v.name for v in variables if not v.is_discrete]
+    if reals:
+        raise NotApplicable(
+            f"MarginalMAP searches for states; found real variables: {listing(reals)}. Use CliqueTree()."
         )
 
 
