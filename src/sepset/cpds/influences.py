@@ -22,7 +22,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.factors.algebra import num_entries
-from sepset.factors.chains import RunningSums
+from sepset.factors.chains import RunningSums, in_one_order
 from sepset.factors.decomposition import Concave, Decomposition
 from sepset.factors.table import Table
 from sepset.kernels.buckets.causes import REST
@@ -113,9 +113,8 @@ class Influences:
 
     def chain_entries(self, parents: tuple[Discrete, ...]) -> int:
         """The entries of the chain's factors."""
-        k = len(self.leak)
-        cards = [p.num_states for p in parents]
-        return k * (cards[0] + k * sum(cards[1:]))
+        k, first = len(self.leak), parents[in_one_order(parents)[0]].num_states
+        return k * (first + k * (sum(p.num_states for p in parents) - first))
 
     def absorbing(self, known: Mapping[int, int]) -> Influences:
         """The contributions of the other parents; those of parents in known states are part of the leak."""
@@ -137,10 +136,11 @@ class Influences:
         """
         if len(parents) < 2:
             return None
-        levels = range(1, len(self.leak))
+        order, levels = in_one_order(parents), range(1, len(self.leak))
+        parents = tuple(parents[i] for i in order)
         start, *terms = [
             np.stack([_log_ratios(rows, level) for level in levels], axis=1)
-            for rows in (self.leak[None], *self.effects)
+            for rows in (self.leak[None], *(self.effects[i] for i in order))
         ]
         table = num_entries((*parents, child))
         most = min(MAX_PRODUCTS, math.isqrt(table))
@@ -182,11 +182,12 @@ class Influences:
     def chain(self, child: Discrete, parents: tuple[Discrete, ...]) -> Decomposition:
         """The factors (first parent, maximum), then (maximum, parent, next maximum), up to the child.
 
-        Running maxima of contributions are not functions of the parents, so only sums allow them.
+        Parents come in the order that all chains share. Running maxima of contributions are not functions of the
+        parents, so only sums allow them.
         """
-        hidden = self.auxiliaries(child, parents)
-        ends = (*hidden, child)
-        first, *steps = _steps(self.effects)
+        order, hidden = in_one_order(parents), self.auxiliaries(child, parents)
+        ends, parents = (*hidden, child), tuple(parents[i] for i in order)
+        first, *steps = _steps([self.effects[i] for i in order])
         if steps:
             steps[-1] = steps[-1][:, :, self.level_of]
         tables = [np.tensordot(self.leak, first, 1), *steps]
@@ -240,15 +241,21 @@ class Influences:
             found.append(table * _summed(at * all_reach[:, None] + lower * gap[:, None], column, len(table)))
         return score, found
 
-    def slopes_in_chain(self, slopes: Sequence[Floats]) -> Floats:
+    def slopes_in_chain(self, slopes: Sequence[Floats], parents: tuple[Discrete, ...]) -> Floats:
         """The derivatives with respect to all contributions, one row each, given those with respect to the chain."""
-        first, last = slopes[0], len(slopes) - 1
-        leak = np.tensordot(_steps(self.effects[:1])[0], first, ([1, 2], [0, 1]))
-        found = [leak[None, :], _step_slopes(self.leak[:, None, None] * first[None])]
-        for i in range(1, last + 1):
-            levels = slopes[i][:, :, list(self.order)] if i == last else slopes[i]
-            found.append(_step_slopes(levels))
-        return np.concatenate(found)
+        order, first = in_one_order(parents), slopes[0]
+        leak = np.tensordot(_steps([self.effects[order[0]]])[0], first, ([1, 2], [0, 1]))
+        inner = self._in_levels([self.leak[:, None, None] * first[None], *slopes[1:]])
+        return np.concatenate([leak[None, :], *self._in_place(_step_slopes(np.concatenate(inner, axis=1)), order)])
+
+    def _in_levels(self, links: Sequence[Floats]) -> list[Floats]:
+        """Arrays over the links of a chain, the last with the child's levels in order; of one link, as it is."""
+        return [*links[:-1], links[-1][:, :, list(self.order)]] if len(links) > 1 else list(links)
+
+    def _in_place(self, rows: Floats, order: Sequence[int]) -> list[Floats]:
+        """One row per contribution, parents in this order, as arrays in their own order."""
+        parts = np.split(rows, np.cumsum([len(self.effects[i]) for i in order])[:-1])
+        return [parts[place] for place in np.argsort(order)]
 
     def slopes_in_table(self, slope: Floats) -> Floats:
         """The derivatives with respect to all contributions, one row each, given those with respect to the table.
@@ -272,18 +279,19 @@ class Influences:
         codes, counts = _cells_of(marginal)
         return self.expected(codes[:, :-1], self.level_of[codes[:, -1]], counts)[1]
 
-    def expected_in_chain(self, marginals: Sequence[Floats]) -> list[Floats]:
+    def expected_in_chain(self, marginals: Sequence[Floats], parents: tuple[Discrete, ...]) -> list[Floats]:
         """The expected counts of each contribution, given the counts over the factors of the chain.
 
         The running maximum acts as one more parent, whose contribution is certain.
         """
-        last, k = len(marginals) - 1, len(self.leak)
-        found = Influences(self.leak, self.effects[:1], tuple(range(k))).expected_in_table(marginals[0])
-        for i in range(1, last + 1):
-            order = self.order if i == last else tuple(range(k))
-            step = Influences(np.eye(k)[0], (np.eye(k), self.effects[i]), order)
-            found.append(step.expected_in_table(marginals[i])[2])
-        return found
+        order, levels = in_one_order(parents), tuple(range(len(self.leak)))
+        start = Influences(self.leak, (self.effects[order[0]],), levels)
+        leak, first = start.expected_in_table(marginals[0])
+        if len(order) == 1:
+            return [leak, first]
+        inner = np.concatenate(self._in_levels([np.zeros((len(levels), 0, len(levels))), *marginals[1:]]), axis=1)
+        rest = _step_counts(inner, np.concatenate([self.effects[i] for i in order[1:]]))
+        return [leak, *self._in_place(np.concatenate([first, rest]), order)]
 
 
 NOTHING = 37.0
@@ -375,6 +383,21 @@ def _step_slopes(slopes: Floats) -> Floats:
     same = np.einsum("aua->ua", slopes)
     from_here = np.cumsum(same[:, ::-1], axis=1)[:, ::-1]
     return np.asarray(np.einsum("bz,buz->uz", above.astype(np.float64), slopes) + from_here)
+
+
+def _step_counts(marginals: Floats, rows: Floats) -> Floats:
+    r"""The expected counts of a parent's contributions `[state, level]`, given those of its transitions.
+
+    A maximum that rises does so to the contribution; one that stays at $a$ has seen any up to $a$:
+
+    $$\sum_{b < z} M[b, u, z] + \sum_{a \ge z} M[a, u, a] \frac{P(z \mid u)}{P(Z \le a \mid u)}$$
+    """
+    k = rows.shape[1]
+    upto = np.cumsum(rows, axis=1)[:, :, None]
+    shares = np.divide(rows[:, None, :], upto, out=np.zeros((*rows.shape, k)), where=upto > 0) * np.tri(k)
+    above = np.arange(k)[None, :] > np.arange(k)[:, None]
+    rises = np.einsum("bz,buz->uz", above.astype(np.float64), marginals)
+    return np.asarray(rises + np.einsum("aua,uaz->uz", marginals, shares))
 
 
 def _cumulated(tables: list[Floats], columns: list[Ints], levels: Ints) -> tuple[Floats, Floats]:

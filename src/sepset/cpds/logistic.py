@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -29,7 +30,7 @@ from sepset.cpds.registry import Fields, registered
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope, check_size, num_entries
-from sepset.factors.chains import RunningSums
+from sepset.factors.chains import RunningSums, in_one_order
 from sepset.factors.decomposition import Concave, Decomposition
 from sepset.factors.labels import name_of
 from sepset.factors.table import Table
@@ -213,17 +214,18 @@ class LogisticCPD(DiscreteCPD):
         most = min(MAX_SUMS, math.isqrt(table // 8))
         if len(self.parents) < 2 or not most:
             return None
-        odds = [w[:, 1:] - w[:, :1] for w in self.weights]
+        order = in_one_order(self.parents)
+        odds, parents = [_odds(self.weights[i]) for i in order], [self.parents[i] for i in order]
         sums = RunningSums.of(self.bias[1:] - self.bias[0], odds, most=most)
         if sums is None:
             return None
-        size = sums.entries(self.parents) + len(sums.levels[-1]) * num_entries((self.parents[-1], self.child))
-        return (sums.chain(self.child, self.parents, self._final, is_log=True), size) if size < table else None
+        size = sums.entries(parents) + len(sums.levels[-1]) * num_entries((parents[-1], self.child))
+        final = partial(self._final, odds[-1])
+        return (sums.chain(self.child, parents, final, is_log=True), size) if size < table else None
 
-    def _final(self, sums: Floats) -> Floats:
+    def _final(self, last: Floats, sums: Floats) -> Floats:
         """The log probabilities `[sums, states of the last parent, child's states]`."""
-        last = self.weights[-1]
-        odds = sums[:, None, :] + (last[:, 1:] - last[:, :1])[None]
+        odds = sums[:, None, :] + last[None]
         logits = np.concatenate([np.zeros((*odds.shape[:2], 1)), odds], axis=2)
         return log_softmax(logits.reshape(-1, self.child.num_states)).reshape(logits.shape)
 
@@ -506,6 +508,11 @@ def _finite(cpd: LogisticCPD, numbers: Floats, shape: tuple[int, ...], what: str
             f"{name_of(cpd)}: the weights of {what} hold {numbers[~np.isfinite(numbers)][0]}; give finite ones."
         )
     return numbers
+
+
+def _odds(weights: Floats) -> Floats:
+    """Log-odds relative to the first state of the child."""
+    return np.asarray(weights[:, 1:] - weights[:, :1])
 
 
 def _is_flat(weights: Floats) -> bool:

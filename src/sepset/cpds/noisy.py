@@ -437,8 +437,8 @@ class Contributions(JointStates[N]):
 
     def expected(self, marginals: Sequence[Floats]) -> Floats:
         """The expected counts of contributions, given the marginals along the chain, or over the table."""
-        known, is_chain = self.cpd.influences, self.cpd._is_chain
-        return _flat(known.expected_in_chain(marginals) if is_chain else known.expected_in_table(marginals[0]))
+        known, parents, is_chain = self.cpd.influences, self.cpd.parents, self.cpd._is_chain
+        return _flat(known.expected_in_chain(marginals, parents) if is_chain else known.expected_in_table(marginals[0]))
 
     def tally(self, columns: Columns, weights: Floats) -> Floats:
         """The expected counts of contributions in complete rows."""
@@ -467,8 +467,8 @@ class Contributions(JointStates[N]):
 
     def varied_slopes(self, slopes: Sequence[Floats]) -> Floats:
         """The derivatives with respect to the contributions: the factors are linear in each."""
-        known = self.cpd.influences
-        found = known.slopes_in_chain(slopes) if self.cpd._is_chain else known.slopes_in_table(slopes[0])
+        known, parents = self.cpd.influences, self.cpd.parents
+        found = known.slopes_in_chain(slopes, parents) if self.cpd._is_chain else known.slopes_in_table(slopes[0])
         return found[self.free]
 
     def varied_context(self, row: int) -> dict[str, Any]:

@@ -174,3 +174,30 @@ def near_hub(rows: CSR, size: int, *, is_symmetric: bool = True) -> Ints:
     graph = sparse.csr_array((np.ones(len(indices), np.int8), indices, indptr), shape=(n, n))
     hub = int(np.diff(indptr).argmax())
     return np.asarray(breadth_first_order(graph, hub, is_symmetric, False)[:size], np.int64)
+
+
+def by_cardinality(rows: tuple[list[int], list[int]], members: list[int], seen: list[int]) -> list[int]:
+    """The members, always next one with the most numbered neighbors; `seen` counts these and is updated."""
+    indptr, indices = rows
+    waiting = bytearray(len(seen))
+    buckets: list[list[int]] = [[] for _ in range(max(map(seen.__getitem__, members), default=0) + 1)]
+    for v in members:
+        waiting[v] = 1
+        buckets[seen[v]].append(v)  # ascending, and so a heap
+    found: list[int] = []
+    while buckets:
+        if not buckets[-1]:
+            buckets.pop()
+            continue
+        v = heappop(buckets[-1])
+        if not waiting[v] or seen[v] != len(buckets) - 1:
+            continue
+        waiting[v] = 0
+        found.append(v)
+        for u in indices[indptr[v] : indptr[v + 1]]:
+            seen[u] += 1
+            if waiting[u]:
+                if seen[u] == len(buckets):
+                    buckets.append([])
+                heappush(buckets[seen[u]], u)
+    return found

@@ -10,8 +10,8 @@ import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from heapq import heappop, heappush
-from typing import NamedTuple, Protocol, overload, runtime_checkable
+from functools import partial
+from typing import Any, NamedTuple, Protocol, overload, runtime_checkable
 
 import numpy as np
 
@@ -24,11 +24,11 @@ from sepset.base.threads import NEVER, interruptible
 from sepset.errors import ModelError, ScopeError, TooLarge
 from sepset.graphs import costs
 from sepset.graphs.base import name_of
-from sepset.graphs.csr import near_hub
+from sepset.graphs.csr import by_cardinality, near_hub
 from sepset.graphs.elimination import Cards, GraphElimination, card_list, checked_order, eliminated
 from sepset.graphs.graph import Graph, Node, Nodes, UndirectedGraph
 from sepset.graphs.kinds import undirected
-from sepset.graphs.sweeps import side_to_side
+from sepset.graphs.sweeps import beside, side_to_side
 
 __all__ = [
     "DEFAULT_ORDER",
@@ -88,6 +88,7 @@ class OrderingTask:
         has_tables: whether cliques become tables, so that their total size is all that counts. Programs of contractions
             hold separators only, of which an order from side to side has as many large ones as there are nodes.
         effort: how long to search, in passes over the best tables so far.
+        along: the rank of each node in an order that is worth a try where tables are large; nan for nodes without one.
     """
 
     nodes: Sequence[str]
@@ -99,6 +100,7 @@ class OrderingTask:
     patience: int = 0
     has_tables: bool = False
     effort: float = 1.0
+    along: Callable[[], Floats] | None = None
 
     def __len__(self) -> int:
         return len(self.cards)
@@ -213,7 +215,7 @@ class MaxCardinality:
         seen = [0] * len(task)
         for group in np.unique(task.group)[::-1].tolist():
             members = np.flatnonzero(task.group == group).tolist()
-            order += _cardinality_search(rows, members, seen)
+            order += by_cardinality(rows, members, seen)
         return order[::-1]
 
 
@@ -305,8 +307,8 @@ class Portfolio:
         while step == 0 or self._goes_on(step, search, end):
             search.try_one(step)
             step += 1
-            if step == 1 and task.has_tables and len(task) >= costs.SWEPT_NODES and search.total > costs.SWEPT_BITS:
-                search.try_sweep()
+            if step == 1 and search.total > costs.SWEPT_BITS:
+                search.try_sweeps()
             if search.is_hopeless(step):
                 raise hopeless(task, step)
         return search.order
@@ -401,11 +403,18 @@ class _Search:
             self.order = order if total < self.total or is_first else self.order
             self.total, self.blend, self.bias = total, blend, bias
 
-    def try_sweep(self) -> None:
-        """Node by node from one side of the graph to the other, as a grid is eliminated row by row."""
-        task, bias = self.task, np.empty(len(self.logs))
-        bias[side_to_side(task.indptr, task.indices)] = np.arange(len(bias))
-        order, total, work = _run(task, self.weights[True], self.logs, _SWEEP.mix, bias, bias, self.total)
+    def try_sweeps(self) -> None:
+        """The order that the task has, and if its tables are held, from one side of the graph to the other."""
+        task, ranks = self.task, np.empty(len(self.logs))
+        if task.along is not None and not np.isnan(known := task.along()).all():
+            self._sweep(beside(task.indptr, task.indices, known))
+        if task.has_tables and len(task) >= costs.SWEPT_NODES:
+            ranks[side_to_side(task.indptr, task.indices)] = np.arange(len(ranks))
+            self._sweep(ranks)
+
+    def _sweep(self, bias: Floats) -> None:
+        """Node by node by rank, as a grid is eliminated row by row."""
+        order, total, work = _run(self.task, self.weights[True], self.logs, _SWEEP.mix, bias, bias, self.total)
         self.work += work
         self._keep(order, total, _SWEEP, bias)
 
@@ -521,8 +530,13 @@ def _without(task: OrderingTask, gone: Ints) -> tuple[OrderingTask, Ints]:
 
     kept, indptr, indices = without_nodes(task.indptr, task.indices, gone)
     names = Names(task.nodes.__getitem__, kept)
-    rest = replace(task, nodes=names, indptr=indptr, indices=indices, cards=task.cards[kept], group=task.group[kept])
-    return rest, kept
+    along = None if task.along is None else partial(_taken, task.along, kept)
+    rows: dict[str, Any] = {"indptr": indptr, "indices": indices, "along": along}
+    return replace(task, nodes=names, cards=task.cards[kept], group=task.group[kept], **rows), kept
+
+
+def _taken(ranks: Callable[[], Floats], kept: Ints) -> Floats:
+    return ranks()[kept]
 
 
 def refuse_hopeless(task: OrderingTask) -> None:
@@ -547,7 +561,15 @@ def _refuse_parts(task: OrderingTask) -> None:
     for size in costs.PARTS_OF_LARGE_GRAPH:
         if len(task) >= costs.TIMES_OF_PART * size:
             part = replace(_ball(task, size), patience=1)
-            _greedy(part, part.cards, part.logs, (1.0, 0.0))
+            if part.along is None or not _is_swept(part):
+                _greedy(part, part.cards, part.logs, (1.0, 0.0))
+
+
+def _is_swept(task: OrderingTask) -> bool:
+    """Whether the order that the task has is not hopeless."""
+    search = _Search(task, generator(0))
+    search.try_sweeps()
+    return len(search.order) > 0
 
 
 def refuse_matrices(task: OrderingTask, discrete: Ints) -> None:
@@ -571,30 +593,3 @@ def _ball(task: OrderingTask, size: int) -> OrderingTask:
     outside = np.ones(len(task), bool)
     outside[near_hub((task.indptr, task.indices), size)] = False
     return _without(task, np.flatnonzero(outside))[0]
-
-
-def _cardinality_search(rows: tuple[list[int], list[int]], members: list[int], seen: list[int]) -> list[int]:
-    """The members, always next one with the most numbered neighbors; `seen` counts these and is updated."""
-    indptr, indices = rows
-    waiting = bytearray(len(seen))
-    buckets: list[list[int]] = [[] for _ in range(max(map(seen.__getitem__, members), default=0) + 1)]
-    for v in members:
-        waiting[v] = 1
-        buckets[seen[v]].append(v)  # ascending, and so a heap
-    found: list[int] = []
-    while buckets:
-        if not buckets[-1]:
-            buckets.pop()
-            continue
-        v = heappop(buckets[-1])
-        if not waiting[v] or seen[v] != len(buckets) - 1:
-            continue
-        waiting[v] = 0
-        found.append(v)
-        for u in indices[indptr[v] : indptr[v + 1]]:
-            seen[u] += 1
-            if waiting[u]:
-                if seen[u] == len(buckets):
-                    buckets.append([])
-                heappush(buckets[seen[u]], u)
-    return found

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from sepset.base.arraytypes import Int32s, Ints
+from sepset.base.arraytypes import Floats, Int32s, Ints
+from sepset.graphs.csr import csr, topological
 
-__all__ = ["side_to_side"]
+__all__ = ["beside", "side_by_side", "side_to_side"]
 
 
 def side_to_side(indptr: Ints, indices: Int32s) -> Ints:
@@ -24,3 +25,84 @@ def side_to_side(indptr: Ints, indices: Int32s) -> Ints:
     from sepset.kernels.graphs.sweeps import sweep
 
     return sweep(indptr, indices, np.argsort(np.diff(indptr), kind="stable"))
+
+
+def side_by_side(start: Ints, members: Ints, num_own: int, num_variables: int) -> Floats:
+    """The rank of each variable in an order along all chains of factors; nan for those in no chain.
+
+    A chain is a list of factors, each with the auxiliary of the one before, some of the model's own variables, and last
+    its own auxiliary. Each auxiliary comes right before the next variable that its chain runs through, so that one of
+    each chain is open at a time, however long they are. Chains in contrary directions have no such order: all are nan.
+
+    Args:
+        start, members: the scopes of all factors as compressed rows.
+        num_own: the number of the model's own variables, which come first.
+        num_variables: the number of all variables.
+
+    Cost: variables and factors, times the logarithm of the number of variables.
+    Reference: Koller & Friedman, section 5.4.4, for the chain of one child.
+    Guarantee: heuristic, deterministic.
+    Tested by: graphs/test_sweeps.py::test_one_auxiliary_of_each_chain_is_open
+
+    >>> scopes = [(0, 3), (3, 1, 4), (4, 2), (0, 5), (5, 2)]  # through 0, 1, 2, and through 0, 2
+    >>> side_by_side(np.array([0, 2, 5, 7, 9, 11]), np.concatenate(scopes), 3, 6).tolist()
+    [0.0, 1.0, 2.0, 0.5, 1.5, 1.5]
+    """
+    is_inner = np.add.reduceat(members >= num_own, start[:-1]) > 0 if len(start) > 1 else np.zeros(0, bool)
+    scopes = [members[start[i] : start[i + 1]].tolist() for i in np.flatnonzero(is_inner).tolist()]
+    own = [[v for v in scope if v < num_own] for scope in scopes]
+    before = {scope[-1]: found for scope, found in zip(scopes, own, strict=True) if scope[-1] >= num_own}
+    after: dict[int, list[int]] = {a: [] for a in before}
+    pairs: set[tuple[int, int]] = set()
+    for scope, found in zip(scopes, own, strict=True):
+        inner = [a for a in scope[:-1] if a in before]
+        for a in inner:
+            after[a] += found
+        ends = [v for a in inner for v in before[a]] + (found[:-1] if scope[-1] < num_own else [])
+        pairs.update((v, u) for v in ends for u in found if v != u and (u == scope[-1] or v not in found))
+    return _ranked(pairs, own, after, (num_own, num_variables))
+
+
+def _ranked(
+    pairs: set[tuple[int, int]], own: list[list[int]], after: dict[int, list[int]], numbers: tuple[int, int]
+) -> Floats:
+    """Ranks by which the first of each pair comes first, and auxiliaries come before what follows them."""
+    num_own, num_variables = numbers
+    ends = np.array(sorted(pairs), np.int64).reshape(-1, 2)
+    order = topological(csr(ends[:, 1], ends[:, 0], num_own), csr(ends[:, 0], ends[:, 1], num_own))
+    ranks = np.full(num_variables, np.nan)
+    if len(order) < num_own:
+        return ranks
+    rank = dict(zip(order, range(num_own), strict=True))
+    for v in {v for found in own for v in found}:
+        ranks[v] = rank[v]
+    for a, found in after.items():
+        if found:
+            ranks[a] = min(rank[v] for v in found) - 0.5
+    return ranks
+
+
+def beside(indptr: Ints, indices: Int32s, ranks: Floats) -> Floats:
+    """The ranks of all nodes of a graph, given as compressed rows, if some have one and the others are nan.
+
+    Each of the others comes after the last of its neighbors that are nearer to the nodes with ranks.
+
+    >>> beside(np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1], np.int32), np.array([np.nan, np.nan, 5.0])).tolist()
+    [5.0, 5.0, 5.0]
+    """
+    found, reached = ranks.copy(), np.flatnonzero(~np.isnan(ranks))
+    while len(reached):
+        sources, near = _edges(indptr, indices, reached)
+        is_new = np.isnan(ranks[near]) & np.isnan(found[near])
+        near, levels = near[is_new], found[sources[is_new]]
+        reached = np.unique(near)
+        found[reached] = -np.inf
+        np.maximum.at(found, near, levels)
+    return np.nan_to_num(found, nan=np.nanmax(found, initial=0.0) + 1.0)
+
+
+def _edges(indptr: Ints, indices: Int32s, nodes: Ints) -> tuple[Ints, Int32s]:
+    """The edges of some nodes: from which, and to which."""
+    count = indptr[nodes + 1] - indptr[nodes]
+    first = np.cumsum(count) - count
+    return np.repeat(nodes, count), indices[np.arange(count.sum()) + np.repeat(indptr[nodes] - first, count)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -138,6 +138,7 @@ def symbolic_elimination(
     last: Ints | None = None,
     patience: int | None = None,
     effort: float = 1.0,
+    along: Callable[[], Floats] | None = None,
 ) -> SymbolicElimination:
     """The elimination of a graph in the order that `method` finds.
 
@@ -148,6 +149,7 @@ def symbolic_elimination(
         last: the order of the nodes that come last, if it is given.
         patience: the work done before an order far beyond the limit is refused.
         effort: how long to search for an order, in passes over the best tables so far.
+        along: the rank of each node in an order that is worth a try where tables are large; nan for nodes without one.
 
     >>> from sepset.graphs.ordering import MinFill
     >>> rows = np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1])
@@ -160,7 +162,8 @@ def symbolic_elimination(
     weights = _floats(cards)
     if patience is None:
         patience = costs.READS_OF_A_PLAN if limit == math.inf else costs.READS_BEFORE_REFUSAL
-    task = OrderingTask(nodes, start, neighbors.astype(np.int32), weights, group, limit, patience, effort=effort)
+    indices, search = neighbors.astype(np.int32), {"effort": effort, "along": along}
+    task = OrderingTask(nodes, start, indices, weights, group, limit, patience, **search)  # type: ignore[arg-type]
     order = np.array(method.arrange(task), dtype=np.int64)
     if last is not None and len(last) and len(order) == len(nodes):
         order[-len(last) :] = last

@@ -141,6 +141,13 @@ ENTRIES_FOR_SHARED_PLACES, ENTRIES_WITH_SHARED_PLACES = 2_500_000, 4096
 """Entries of all tensors from which large ones of the reverse sweep have places in common, one after the other; and of
 those that have."""
 
+ENTRIES_FOR_PASSING = 2**27
+"""Entries of all tensors from which those of a single sweep have places in common too, and nothing is left for the next
+run: a gigabyte."""
+
+TIMES_OF_MEMORY = 16
+"""How many times the memory the tensors of a single sweep may have in all, since few are needed at a time."""
+
 NANOSECONDS_FOR_THREADS = 200_000.0
 """Estimated time of a step from which several threads share it: to wake a thread and to wait for it takes about a tenth
 of that."""
@@ -283,6 +290,10 @@ NUMBERS_SWEPT = 1024
 WEIGHTS_CARRIED_BACK, PAIRS_CARRIED_BACK = 2**24, 2**33
 """Weights of all ancestors in the real targets and findings of a question up to which these are sums over paths, if
 their part is not swept; and products of two of them (about a second)."""
+
+WEIGHTS_OF_ALL, TARGETS_TOGETHER = 3 * 2**28, 64
+"""The same number of weights, and a quarter for each arc, for the marginals of all real variables (about ten seconds),
+of which so many, or as many as there are findings, are sums over paths at a time."""
 
 MOST_CONTEXT_ENTRIES = 2**28
 """The largest number of entries of the moments of real variables in all joint contexts; beyond it, `TooLarge`."""

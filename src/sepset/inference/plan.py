@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from sepset.base.arraytypes import Bools, Ints
+from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.display import Report, Shown
 from sepset.base.lazy import lazy
 from sepset.base.text import readable
@@ -18,6 +18,7 @@ from sepset.errors import TooLarge
 from sepset.graphs.elimination import GraphElimination
 from sepset.graphs.graph import UndirectedGraph
 from sepset.graphs.ordering import GivenOrder, Names, OrderingMethod, OrderingTask, refuse_matrices
+from sepset.graphs.sweeps import side_by_side
 from sepset.graphs.symbolic import SymbolicElimination, symbolic_elimination
 from sepset.problem import Problem, Relevant
 from sepset.variables.universe import Universe
@@ -100,6 +101,8 @@ class EliminationPlan(Report):
         need = self.step_memory if need is None else need
         if need > limit:
             slower = ", or use RecursiveConditioning" if self.total_size <= RECURSIVE_ENTRIES else ""
+            if self.targets and self.step_memory <= limit:  # its messages are gone once they are multiplied
+                slower = ", or use VariableElimination, which holds few of them at a time"
             raise TooLarge(
                 f"The largest of the plan's tables has {_readable(self.largest)} entries (width {self.width}), about "
                 f"{readable(need)} in total; the limit is {readable(limit)}. Observe more variables, ask for fewer "
@@ -236,7 +239,9 @@ def make_plan(
     entries = math.inf if limit is None else math.log2(max(limit, 1) / ENTRY_BYTES)
     # A table over them then has its axes in the order asked.
     ends = place[list(last)] if joint and last and problem.variables.all_discrete else None
-    symbolic = symbolic_elimination(nodes, (graph[0], graph[1]), states, group, method, entries, ends, effort=effort)
+    along = partial(_along_chains, problem, kept) if len(cards) > problem.num_visible else None
+    rows = graph[0], graph[1]
+    symbolic = symbolic_elimination(nodes, rows, states, group, method, entries, ends, effort=effort, along=along)
     return EliminationPlan(
         relevant=relevant,
         symbolic=symbolic,
@@ -245,6 +250,11 @@ def make_plan(
         targets=tuple([problem.variables[v].name for v in targets]),
         observed=tuple([problem.variables[v].name for v in observed]),
     )
+
+
+def _along_chains(problem: Problem, kept: Ints) -> Floats:
+    """The ranks of some variables in an order along all chains side by side; nan for those in no chain."""
+    return side_by_side(*problem.scopes, problem.num_visible, len(problem.variables))[kept]
 
 
 def _refuse_matrices(nodes: Names, rows: tuple[Ints, Ints], is_real: Bools) -> None:

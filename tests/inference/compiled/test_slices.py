@@ -15,13 +15,16 @@ from sepset.kernels.kernel import load
 from sepset.variables.evidence import Evidence
 from support.tolerances import CLOSE
 
+SETTINGS = {"all": (0, 0, 0), "free axes": (0, 10**9, 10**9), "shared places": (10**9, 0, 10**9), "one": (10**9, 0, 0)}
 
-@pytest.fixture(params=[(0, 0), (0, 10**9), (10**9, 0)], ids=["all", "free axes", "shared places"])
+
+@pytest.fixture(params=SETTINGS.values(), ids=SETTINGS)
 def _sliced(request, monkeypatch):
-    """Every result that can be is sliced, with axes in any order, or with places in common, or both."""
+    """Every result that can be is sliced, with axes in any order, or with places in common, also of a single sweep."""
     load()
     monkeypatch.setattr(costs, "ENTRIES_FOR_FREE_AXES", request.param[0])
     monkeypatch.setattr(costs, "ENTRIES_FOR_SHARED_PLACES", request.param[1])
+    monkeypatch.setattr(costs, "ENTRIES_FOR_PASSING", request.param[2])
     monkeypatch.setattr(costs, "ENTRIES_WITH_SHARED_PLACES", 1)
     for name in ("FACTORS_AT_ONCE", "WORK_OF_A_FIRST_RUN", "WORK_OF_A_SHORT_RUN", "WORK_UNDIVIDED"):
         monkeypatch.setattr(costs, name, -1)
@@ -69,6 +72,12 @@ def programs(engine, observed):
     return tables.compiler.all_marginals(pattern)[1].program
 
 
+def joint_program(engine):
+    """The program of the joint of one variable, with nothing observed."""
+    compiler = engine.prepared.compiler
+    return compiler.question("joint", (0,), compiler.planner.pattern(Evidence())).program
+
+
 @pytest.mark.parametrize("bits", [0.0, 90.0, 190.0])
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.usefixtures("_sliced")
@@ -92,6 +101,7 @@ def test_answers_are_those_of_enumeration(seed, bits):
         if codes:
             joint = engines[0].query([variables[(last + 1) % 6]], given=given)
             np.testing.assert_allclose(joint.values, expected[(last + 1) % 6], rtol=0, atol=CLOSE)
+            np.testing.assert_allclose(joint.log_partition, log_total, rtol=CLOSE)
 
 
 @pytest.mark.usefixtures("_sliced")
@@ -113,7 +123,8 @@ def assert_apart(program):
     made = program.contraction
     sizes, offsets, num = made.sizes.astype(int), program.offsets, len(made.rows)
     last = {int(t): num for t in (*range(made.num_inputs + 1), *made.roots, *made.reads)}
-    last |= {int(t): num for t in made.rows[: made.num_forward, 0]}  # for the next run
+    if made.num_forward < num:
+        last |= {int(t): num for t in made.rows[: made.num_forward, 0]}  # for the next run
     for number, row in enumerate(made.rows.tolist()):
         last |= {t: max(last.get(t, 0), number) for t in row}
     for each in program.slices:
@@ -139,6 +150,40 @@ def test_large_results_of_the_reverse_sweep_share_their_places(seed, monkeypatch
     assert program.size < apart.size
     assert_apart(program)
     assert_apart(apart)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_large_results_of_a_single_sweep_share_their_places(seed, monkeypatch):
+    monkeypatch.setattr(costs, "FACTORS_AT_ONCE", -1)
+    model, _ = random_model(seed)
+    apart = joint_program(ss.prepare(model))
+    monkeypatch.setattr(costs, "ENTRIES_FOR_PASSING", 0)
+    monkeypatch.setattr(costs, "ENTRIES_WITH_SHARED_PLACES", 1)
+    model.problem().kept.clear()
+    program = joint_program(ss.prepare(model))
+    assert program.is_shared
+    assert not apart.is_shared
+    assert program.size < apart.size
+    assert_apart(program)
+
+
+def test_a_query_whose_tables_together_are_beyond_the_memory(monkeypatch):
+    """Ten positive findings over forty causes: the joint of two of them, against a method that holds one table."""
+    rng = np.random.default_rng(0)
+    causes = [ss.Discrete(f"c{i}") for i in range(40)]
+    cpds = [ss.TableCPD(cause, [0.9, 0.1]) for cause in causes]
+    for j in range(10):
+        strengths = {causes[i]: float(rng.uniform(0.1, 0.9)) for i in rng.permutation(40)[:25]}
+        cpds.append(ss.NoisyOr(ss.Discrete(f"f{j}"), strengths, leak=0.01))
+    net, given = ss.BayesNet(cpds), {f"f{j}": 1 for j in range(10)}
+    right = ss.query(net, ["c3", "c30"], given=given, method=ss.VariableElimination())
+    memory = 1_000_000
+    with pytest.raises(ss.TooLarge):
+        ss.query(net, ["c3", "c30"], given=given, method=ss.CliqueTree(memory=memory))
+    monkeypatch.setattr(costs, "ENTRIES_FOR_PASSING", 0)
+    found = ss.query(net, ["c3", "c30"], given=given, method=ss.CliqueTree(memory=memory))
+    np.testing.assert_allclose(found.values, right.values, rtol=1e-12)
+    assert found.log_partition == pytest.approx(right.log_partition, rel=1e-12)
 
 
 def test_small_results_are_not_sliced():

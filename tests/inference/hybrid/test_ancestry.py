@@ -201,6 +201,65 @@ def test_a_measurement_below_is_not_left_out(monkeypatch):
     assert (found.distribution.mean(), found.distribution.variance()) == pytest.approx((1.0, 0.5))
 
 
+@pytest.mark.parametrize("scale", [0.0, 3.0])
+@pytest.mark.parametrize("method", [ss.CliqueTree(), ss.VariableElimination()])
+@pytest.mark.parametrize("together", [1, 3, 64])
+def test_marginals_of_all_meet_exact_arithmetic(scale, method, together, monkeypatch):
+    monkeypatch.setattr(costs, "NUMBERS_SWEPT", 0)
+    monkeypatch.setattr(costs, "TARGETS_TOGETHER", together)
+    variables = [*(ss.Real(n) for n in "abcde"), ss.Vector("p", 2), ss.Real("y"), ss.Real("z")]
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        net = network(rng, variables, scale)
+        found = [variables[i].name for i in rng.permutation(8)][: seed % 4]
+        given, places = drawn(net, found, seed), [i for n in found for i in PLACES[n]]
+        values = [x for n in found for x in np.ravel(given[n])]
+        mean, covariance, log_density = rational_normals.conditioned(
+            *rational_normals.moments(net, variables), places, values
+        )
+        for asked in (net, ss.BayesNet([net.cpds[i] for i in rng.permutation(8)])):
+            answer = ss.marginals(asked, given=given, method=method)
+            for name in set(PLACES) - set(found):
+                at = PLACES[name]
+                check(answer[name], mean[at], covariance[np.ix_(at, at)], Fraction(1, 10**7))
+            assert answer.log_partition == pytest.approx(log_density, rel=1e-7, abs=1e-7)
+            assert answer.guarantees["marginals"] is ss.Guarantee.EXACT
+            assert answer.info["residual"] < 1e-7
+
+
+@pytest.mark.parametrize("method", [ss.CliqueTree(), ss.VariableElimination()])
+def test_marginals_beside_discrete_variables(method, monkeypatch):
+    """A context that is observed, and a variable that depends on it; one that is hidden is left to an elimination."""
+    c, d, x, y = ss.Discrete("c"), ss.Discrete("d"), ss.Real("x"), ss.Real("y")
+    net = ss.BayesNet(
+        ss.TableCPD(c, [0.3, 0.7]),
+        ss.TableCPD(d, [[0.9, 0.1], [0.2, 0.8]], given=c),
+        ss.LinearGaussian(x, [0.0, 2.0], covariance=[1.0, 4.0], by=c),
+        ss.LinearGaussian(y, 0.0, coefficients=[1.0], covariance=1.0, given=x),
+    )
+    monkeypatch.setattr(costs, "NUMBERS_SWEPT", 0)
+    answer = ss.marginals(net, given={"c": 1, "y": 1.0}, method=method)
+    assert answer["d"][1] == pytest.approx(0.8)
+    assert (answer["x"].mean(), answer["x"].variance()) == pytest.approx((2.0 - 0.8, 0.8))
+    assert answer.log_partition == pytest.approx(np.log(0.7) - 0.5 * (np.log(10 * np.pi) + 0.2))
+    weights = np.array([0.3 * np.exp(-0.25) / np.sqrt(2), 0.7 * np.exp(-0.1) / np.sqrt(5)])
+    hidden = ss.marginals(net, given={"y": 1.0}, method=method)
+    assert hidden["c"][0] == pytest.approx(weights[0] / weights.sum())
+    assert hidden["x"].mean() == pytest.approx(weights @ [0.5, 1.2] / weights.sum())
+
+
+def test_marginals_given_what_cannot_be(monkeypatch):
+    x, y = ss.Real("x"), ss.Real("y")
+    net = ss.BayesNet(
+        ss.LinearGaussian(x, 1.0, covariance=0.0),
+        ss.LinearGaussian(y, 0.0, coefficients=[2.0], covariance=0.0, given=x),
+    )
+    monkeypatch.setattr(costs, "NUMBERS_SWEPT", 0)
+    assert ss.marginals(net, given={"y": 2.0})["x"].variance() == 0.0
+    with pytest.raises(ss.ImpossibleEvidence):
+        ss.marginals(net, given={"y": 2.1})
+
+
 def wide(size):
     """Three random parents each: an elimination would fill matrices of all ancestors."""
     rng = np.random.default_rng(0)
@@ -243,6 +302,18 @@ def test_wide_networks_with_findings(num_found):
     log_density = -0.5 * (logdet + apart @ np.linalg.solve(first, apart))
     assert answer.log_partition == pytest.approx(log_density, rel=1e-10)
     assert float(ss.log_probability(net, given=given)) == pytest.approx(log_density, rel=1e-10)
+    assert answer.info["residual"] < 1e-8
+
+
+def test_marginals_of_a_wide_network():
+    net, mean, weights = wide(2000)
+    joint = weights @ weights.T
+    gain = joint[:, [1990]] / joint[1990, 1990]
+    answer = ss.marginals(net, given={"v1990": mean[1990] + 2.0})
+    center, spread = mean + 2.0 * gain[:, 0], np.diagonal(joint) - gain[:, 0] * joint[1990]
+    for i in (0, 7, 500, 1500, 1989, 1991, 1999):
+        assert answer[f"v{i}"].mean() == pytest.approx(center[i], rel=1e-10)
+        assert answer[f"v{i}"].variance() == pytest.approx(spread[i], rel=1e-10)
     assert answer.info["residual"] < 1e-8
 
 

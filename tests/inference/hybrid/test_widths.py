@@ -148,3 +148,9 @@ def test_few_targets_and_findings_are_carried(monkeypatch):
         monkeypatch.setattr(costs, "PAIRS_CARRIED_BACK", most)
         assert Widths(problem).carries([place["c"], place["y"]], evidence) is carried
     assert not Widths(problem, prune=False).carries([place["c"]], evidence)
+    # a, b and c are asked for with one finding, in one go, over three arcs; x and y apart.
+    monkeypatch.setattr(costs, "TARGETS_TOGETHER", 4)
+    for most, carried in ((3.75 * 3 * 1.25 + 2.25 * 2, True), (3.75 * 3 * 1.25 + 2.25 * 2 - 0.01, False)):
+        monkeypatch.setattr(costs, "WEIGHTS_OF_ALL", most)
+        assert Widths(problem).carries_all(evidence) is carried
+    assert not Widths(problem, prune=False).carries_all(evidence)

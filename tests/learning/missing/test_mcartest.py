@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.stats import binomtest, chi2_contingency, kstest
 
 import sepset as ss
+from sepset.errors import TooLarge
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.missing import mcartest as littletest
 from sepset.learning.missing.mcartest import mcar_test
@@ -258,3 +259,10 @@ def test_few_missing_cells_and_constant_columns_leave_nothing_to_compare():
     assert mcar_test(few).p_value == 1.0
     constant = {"a": ["x"] * 40, "b": ["u", None] * 20}
     assert (mcar_test(constant).p_value, mcar_test(constant).degrees_of_freedom) == (1.0, 0.0)
+
+
+def test_very_many_columns_are_refused_before_anything_is_fitted(monkeypatch):
+    monkeypatch.setattr(littletest, "incomplete_gaussian", None)
+    rows = np.random.default_rng(0).normal(size=(3, 4097))
+    with pytest.raises(TooLarge, match="more than 4,096"):
+        mcar_test({f"x{i}": rows[:, i] for i in range(4097)})

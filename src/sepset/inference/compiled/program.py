@@ -167,12 +167,13 @@ def _moved(program: Program, ops: Ints, offsets: Ints) -> Program:
 def _passing(made: Contraction) -> Bools:
     """Which tensors need a place only until their last reader: large ones of the reverse sweep of a large program.
 
-    Those of the forward sweep stay for the next run, and so do all if the model has several parts, most of which a
-    finding does not change.
+    Those of the forward sweep stay for the next run, unless there is no other and they are very large; and so do all if
+    the model has several parts, most of which a finding does not change.
     """
     found = np.zeros(len(made.sizes), bool)
-    if made.entries > costs.ENTRIES_FOR_SHARED_PLACES and len(made.roots) == 1:
-        found[made.rows[made.num_forward :, 0]] = True
+    is_passing = made.num_forward == len(made.rows) and made.entries > costs.ENTRIES_FOR_PASSING
+    if is_passing or (made.entries > costs.ENTRIES_FOR_SHARED_PLACES and len(made.roots) == 1):
+        found[made.rows[0 if is_passing else made.num_forward :, 0]] = True
         found &= made.sizes >= costs.ENTRIES_WITH_SHARED_PLACES
         found[made.reads] = found[made.roots] = False
     return found

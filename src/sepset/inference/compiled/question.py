@@ -255,11 +255,11 @@ def compile_question(
     if plan.symbolic.rounded_total > limit and plan.largest > limit:
         _refuse(plan, least_entries(inputs, plan.symbolic.ranked_cards, tree), limit)
     asked = Asked(last, rank[targets], len(numbers) if factors else 0)
-    made = contract(inputs, plan.symbolic.ranked_cards, tree, **asked._asdict(), limit=limit)
-    if made.num_forward < 0:
-        _refuse(plan, math.inf, limit)
-    if made.entries > limit:
-        _refuse(plan, made.entries, limit)
+    is_passing = marginals is None and not (factors or reads_tensors)  # one sweep, whose tensors pass
+    most = limit * costs.TIMES_OF_MEMORY if is_passing else limit
+    made = contract(inputs, plan.symbolic.ranked_cards, tree, **asked._asdict(), limit=most)
+    if made.num_forward < 0 or made.entries > most:
+        _refuse(plan, math.inf if made.num_forward < 0 else made.entries, limit)
     if search > 0.0 and is_searched(made):
         made, tree = _rearranged(made, tree, inputs, asked, maximize=maximize, share=search, limit=limit)
     program = used.assembled(made, found, cards, len(targets), reads_tensors=reads_tensors or factors)

@@ -8,7 +8,7 @@ marginals; maxima with modes read backwards give MAP; sums with draws made backw
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import reduce
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference.buckets.evidencefactors import reduced_factors
 from sepset.inference.buckets.pool import product
 from sepset.inference.exact.digits import canonical_loss
-from sepset.inference.hybrid.questions import AncestralAnswer, RegressionQuestions
+from sepset.inference.hybrid.questions import AncestralAnswer, AncestralMarginals, RegressionQuestions
 from sepset.inference.hybrid.widths import Widths, all_regressions
 from sepset.inference.maxima import limited_rows
 from sepset.inference.method import Answer, Best, check_settings
@@ -168,6 +168,7 @@ class PreparedElimination:
         self.method = method
         self._plans: Cache[EliminationPlan] = Cache()
         self._ancestries: Cache[AncestralAnswer | None] = Cache(4)
+        self._carried_marginals: Cache[AncestralMarginals | None] = Cache(2)
 
     @lazy
     def _regressions(self) -> RegressionQuestions | None:
@@ -191,8 +192,8 @@ class PreparedElimination:
             return None if discrete else canonical_loss(reduced_factors(self.problem, evidence))
         if (found := self.by_moments(targets, evidence)) is not None:
             return found.residual(targets, evidence)
-        if (carried := self._carried(targets, evidence)) is not None:
-            return carried.residual
+        if (carried := self._residual_of_paths(targets, evidence)) is not None:
+            return carried
         return self._regressions.narrowed(targets, evidence).loss(targets, evidence)
 
     def _carried(self, targets: Sequence[int], evidence: Evidence) -> AncestralAnswer | None:
@@ -208,6 +209,23 @@ class PreparedElimination:
             *(tuple((v, np.asarray(x).tobytes()) for v, x in sorted(kind.items())) for kind in kinds),
         )
         return self._ancestries.get(key, lambda: known.narrowed(targets, evidence).ancestry(targets, evidence))
+
+    def carried_marginals(self, evidence: Evidence) -> AncestralMarginals | None:
+        """All marginals from sums over paths, if all real variables have regressions; None if that is long."""
+        widths, known = self.widths, self._regressions
+        if widths is None or known is None or not widths.carries_all(evidence):
+            return None
+        return self._carried_marginals.get(_key(evidence), lambda: known.ancestral_marginals(evidence))
+
+    def _residual_of_paths(self, targets: Sequence[int], evidence: Evidence) -> float | None:
+        """That of an answer from sums over paths; None if it was found otherwise."""
+        carried: AncestralAnswer | AncestralMarginals | None
+        if len(targets) + len(evidence.observed) < len(self.problem.variables):
+            carried = self._carried(targets, evidence)
+        else:
+            carried = self._ancestries.find((tuple(targets), _key(evidence)))
+            carried = carried or self._carried_marginals.find(_key(evidence))
+        return None if carried is None else carried.residual
 
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets` given the evidence, in the order asked."""
@@ -289,6 +307,8 @@ class PreparedElimination:
         """Each marginal by its own elimination, when it is read."""
         if (moments := self.by_moments(range(len(self.problem.variables)), evidence)) is not None:
             return moments.marginals(evidence)
+        if (carried := self.carried_marginals(evidence)) is not None:
+            return carried.read, carried.log_partition
         return lambda target: self.query([target], evidence).distribution, self.log_partition(evidence)
 
     def log_partition(self, evidence: Evidence) -> float:
@@ -397,6 +417,11 @@ class PreparedElimination:
         factors = reduced_factors(self.problem, evidence, plan.relevant.factors)
         order = [self.problem.variables[name] for name in names]
         return eliminate(factors, order, semiring, keep=keep)
+
+
+def _key(evidence: Evidence) -> Hashable:
+    kinds = (evidence.codes, evidence.weights, evidence.reals)
+    return tuple(tuple((v, np.asarray(x).tobytes()) for v, x in sorted(kind.items())) for kind in kinds)
 
 
 def _sized(plan: EliminationPlan) -> EliminationPlan:

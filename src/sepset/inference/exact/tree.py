@@ -100,6 +100,8 @@ class PreparedTree:
         if moments is not None:
             each, log_partition = moments.marginals(evidence)
             return lambda target: _collapsed(each(target)), log_partition
+        if (carried := self._elimination.carried_marginals(evidence)) is not None:
+            return carried.read, carried.log_partition
         tree = self.calibrate(evidence)
 
         def read(target: int) -> Any:

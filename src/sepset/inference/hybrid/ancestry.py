@@ -18,14 +18,14 @@ Reference: Wright (1934), The method of path coefficients; Koller & Friedman, se
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from typing import NamedTuple
 
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
-from sepset.base.lazy import lazy
+from sepset.base.lazy import carry_over, lazy
 from sepset.inference.hybrid.components import Component
 from sepset.inference.hybrid.conditioning import FOUND, MISSING, require_range
 from sepset.inference.hybrid.decimals import ZERO, Line, as_floats, lines
@@ -88,6 +88,12 @@ class Ancestry:
             found = self._in_decimals(found)
         require_range(found.mean, found.covariance)
         return found
+
+    def about(self, targets: Ints) -> Ancestry:
+        """The same for other targets of the part."""
+        made = replace(self, targets=targets)
+        carry_over(self, made, "_entries", "_found", "_is_hidden", "_constants", "_parameters", "_reach")
+        return made
 
     @lazy
     def _entries(self) -> Ints:

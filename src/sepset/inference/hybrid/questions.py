@@ -14,7 +14,7 @@ Reference: Koller & Friedman, sections 14.2 and 14.3; Lauritzen (1992); Lauritze
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -35,13 +35,22 @@ from sepset.factors.table import Table
 from sepset.inference import costs
 from sepset.inference.hybrid.ancestry import Ancestry
 from sepset.inference.hybrid.components import Component, components
+from sepset.inference.hybrid.conditioning import FOUND
 from sepset.inference.hybrid.coordinates import Coordinates
 from sepset.inference.hybrid.discretepart import DiscretePart, discrete_part
 from sepset.inference.hybrid.posteriors import Posterior
 from sepset.inference.hybrid.residuals import canonical_loss, residual
 from sepset.inference.hybrid.weightedcontexts import WeightedContexts, Weights, weighted
 from sepset.inference.hybrid.widths import Widths, all_regressions, check_entries
-from sepset.inference.method import Answer, Best, BestStates, Method, Prepared, elimination_settings
+from sepset.inference.method import (
+    LARGEST_RESIDUAL,
+    Answer,
+    Best,
+    BestStates,
+    Method,
+    Prepared,
+    elimination_settings,
+)
 from sepset.inference.plan import EliminationPlan, make_plan
 from sepset.inference.result import Guarantee
 from sepset.problem import Problem
@@ -111,6 +120,20 @@ class AncestralAnswer:
         for found, at in self.parts:
             mean[at], covariance[at[:, None], at] = found.moments.mean, found.moments.covariance
         return Gaussian._make(self.scope, mean, covariance)
+
+
+class AncestralMarginals(NamedTuple):
+    """The marginal of every unobserved variable, real ones as sums over their ancestors.
+
+    Attributes:
+        read: gives that of one variable.
+        log_partition: the log density of the evidence.
+        residual: an approximate bound of the relative error.
+    """
+
+    read: Callable[[int], Any]
+    log_partition: float
+    residual: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,6 +285,42 @@ class RegressionQuestions:
         errors = [residual(p, own[:0], share) for p, share in zip(posteriors, shares, strict=False)]
         worst = max([*errors, *(part.moments.error for part, _ in carried)], default=0.0)
         return AncestralAnswer(self._vectors(targets), tuple(carried), contexts.log_partition, worst)
+
+    def ancestral_marginals(self, evidence: Evidence) -> AncestralMarginals | None:
+        """All marginals as sums over paths; None if numbers depend on hidden contexts, or digits are lost.
+
+        Args:
+            evidence: given which `Widths.carries_all` holds.
+        """
+        everyone = tuple(v for v in self.coordinates.families if v not in evidence.reals)
+        layout, found = self._layout(everyone, evidence), self._found(evidence)
+        whole = None if any(part.by for part in layout) else self.ancestry((), evidence)
+        if whole is None or whole.log_partition == -np.inf:
+            return None if whole is None else AncestralMarginals(lambda v: None, -np.inf, 0.0)
+        contexts, worst = self._contexts(evidence, ()), whole.residual
+        states = None if contexts.prepared is None else contexts.prepared.marginals(contexts.evidence)[0]
+        mean, covariances = np.zeros(len(self.coordinates)), dict[int, Floats]()
+        for part, variables in _by_part(layout, self.coordinates, everyone):
+            ancestry = Ancestry(part, found, part.hidden[:0])
+            step = max(costs.TARGETS_TOGETHER, int((part.kinds == FOUND).sum()))
+            for own in _together([self.coordinates.families[v].own for v in variables], step):
+                moments = ancestry.about(np.concatenate(own)).moments
+                worst, at = max(worst, moments.error), np.cumsum([0, *map(len, own)])
+                mean[np.concatenate(own)] = moments.mean
+                covariances |= {
+                    int(o[0]): moments.covariance[a:b, a:b] for o, a, b in zip(own, at, at[1:], strict=False)
+                }
+        if not worst <= LARGEST_RESIDUAL:
+            return None
+
+        def read(target: int) -> Any:
+            if target not in self.coordinates.families:
+                assert states is not None
+                return states(contexts.place[target])
+            own = self.coordinates.families[target].own
+            return Gaussian._make(self._vectors((target,)), mean[own], covariances[int(own[0])])
+
+        return AncestralMarginals(read, whole.log_partition, worst)
 
     def _situation(self, reals: Sequence[int], evidence: Evidence) -> Situation:
         """The posteriors of all parts that a question about these real variables needs."""
@@ -486,6 +545,31 @@ def _values(evidence: Evidence) -> list[float]:
 
 def _key(kind: Mapping[int, Any]) -> tuple[tuple[int, bytes], ...]:
     return tuple((v, np.asarray(x).tobytes()) for v, x in sorted(kind.items()))
+
+
+def _by_part(
+    layout: Sequence[Component], coordinates: Coordinates, reals: Sequence[int]
+) -> list[tuple[Component, list[int]]]:
+    """The parts with hidden numbers, and the variables of each."""
+    home = np.zeros(len(coordinates), np.int64)
+    for number, part in enumerate(layout):
+        home[part.hidden] = number
+    variables: dict[int, list[int]] = {}
+    for v in reals:
+        variables.setdefault(int(home[coordinates.families[v].own[0]]), []).append(v)
+    return [(layout[number], own) for number, own in variables.items()]
+
+
+def _together(own: Sequence[Ints], step: int) -> Iterator[list[Ints]]:
+    """The coordinates of variables, so many at a time or a little more."""
+    some: list[Ints] = []
+    for each in own:
+        some.append(each)
+        if sum(map(len, some)) >= step:
+            yield some
+            some = []
+    if some:
+        yield some
 
 
 def _is_small(layout: Sequence[Component]) -> bool:

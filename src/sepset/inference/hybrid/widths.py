@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import Bools, Ints
+from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.base.text import readable
@@ -47,6 +47,15 @@ class Parts(NamedTuple):
     is_hidden: Bools
     variable: Ints
     regression: Ints
+
+
+class Counts(NamedTuple):
+    """For each part its hidden coordinates, those asked for, those found there, and the arcs between variables."""
+
+    hidden: Floats
+    asked: Floats
+    found: Floats
+    arcs: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,13 +110,39 @@ class Widths:
         return self.prune and self._found.get(key, lambda: self._is_carried(wanted, found))
 
     def _is_carried(self, wanted: Ints, found: Ints) -> bool:
-        parts = self._parts(wanted, found)
-        num, ends = 2 * len(self._sizes), (parts.variable[wanted], np.maximum(parts.regression[found], 0))
-        hidden = np.bincount(parts.variable[parts.is_hidden], self._sizes[parts.is_hidden], num)
-        carried = sum(np.bincount(at, self._sizes[own], num) for at, own in zip(ends, (wanted, found), strict=True))
-        weights = hidden * carried
+        count = self._counts(wanted, found)
+        carried = count.asked + count.found
+        weights = count.hidden * carried
         most = costs.WEIGHTS_CARRIED_BACK, costs.PAIRS_CARRIED_BACK
         return bool(weights.sum() <= most[0] and (weights * carried).sum() <= most[1])
+
+    def _counts(self, wanted: Ints, found: Ints) -> Counts:
+        parts, num = self._parts(wanted, found), 2 * len(self._sizes)
+        measured, (child, member) = found[parts.regression[found] >= 0], self._edges
+        arcs = child[(child != member) & (parts.regression[child] >= 0)]
+
+        def sums(at: Ints, sizes: Ints) -> Floats:
+            return np.bincount(at, sizes, num).astype(np.float64)
+
+        return Counts(
+            sums(parts.variable[parts.is_hidden], self._sizes[parts.is_hidden]),
+            sums(parts.variable[wanted], self._sizes[wanted]),
+            sums(parts.regression[measured], self._sizes[measured]),
+            sums(parts.regression[arcs], np.ones_like(arcs)),
+        )
+
+    def carries_all(self, evidence: Evidence) -> bool:
+        """Whether there are few enough real variables for the marginals of all, some at a time, to be such sums."""
+        found = np.array(sorted(evidence.reals), np.int64)
+        key = ("all paths", found.tobytes())
+        return self.prune and self._found.get(key, lambda: self._are_carried(found))
+
+    def _are_carried(self, found: Ints) -> bool:
+        is_open = self._sizes > 0
+        is_open[found] = False
+        count = self._counts(np.flatnonzero(is_open), found)
+        times = count.asked * (1.0 + count.found / np.maximum(count.found, costs.TARGETS_TOGETHER))
+        return bool((times * (count.hidden + 0.25 * count.arcs)).sum() <= costs.WEIGHTS_OF_ALL)
 
     def part_sizes(self, wanted: Ints, found: Ints) -> Ints:
         """The number of hidden coordinates in each part that shares no hidden number with the others.

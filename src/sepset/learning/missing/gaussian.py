@@ -14,11 +14,13 @@ Reference: Koller & Friedman, section 19.2.2; Little & Rubin (2019), section 11.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.threads import abandonable
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.data.missingness import members, patterns_of
 from sepset.engine.engine import Engine
@@ -29,6 +31,9 @@ from sepset.inference.capabilities import summed_marginals, with_values
 from sepset.inference.evidencerows import EvidenceRows, Workers
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Real
+
+FEW = 256
+"""The columns up to which an eigendecomposition takes a moment."""
 
 
 class PatternMoments(NamedTuple):
@@ -129,7 +134,8 @@ def _rows_with(parts: Sequence[PatternMoments], center: Floats, spread: Floats) 
     rows, weights = [np.zeros((0, len(center)))], [np.zeros(0)]
     for part in parts:
         at = spread[part.observed]
-        values, vectors = np.linalg.eigh(part.scatter / np.outer(at, at))
+        scaled = part.scatter / np.outer(at, at)
+        values, vectors = abandonable(partial(np.linalg.eigh, scaled)) if len(at) > FEW else np.linalg.eigh(scaled)
         free = values > 1e-14 * part.total
         steps = vectors[:, free].T * np.sqrt(free.sum() * values[free] / part.total)[:, None]
         apart = np.concatenate([steps, -steps]) if free.any() else np.zeros((1, len(at)))

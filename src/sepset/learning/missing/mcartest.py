@@ -22,6 +22,7 @@ Cochran (1954) for the pooling.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import NamedTuple
@@ -34,12 +35,15 @@ from sepset.base.foreign import translated
 from sepset.data.dataset import Dataset
 from sepset.data.missingness import patterns_of
 from sepset.data.sources import as_dataset
-from sepset.errors import DataError
+from sepset.errors import DataError, TooLarge
 from sepset.factors.algebra import AnyVariable
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.assessment import Assessment
 from sepset.learning.missing.gaussian import incomplete_gaussian, pattern_moments, solve
 from sepset.variables.variable import Discrete, State, VariableLike
+
+MOST_COLUMNS = 4096
+"""The most columns of the test over real ones: each step of EM is cubic in their number."""
 
 EXPECTED = 2.0
 """The least number of rows that a state is expected in, on each side of a comparison."""
@@ -138,7 +142,13 @@ def _tested(statistic: float, freedom: float, num_patterns: int, status: Status)
 def _little(rows: Dataset) -> MCARTestResult:
     if not rows.num_rows or not len(rows.variables):
         raise DataError("The test compares the rows of patterns; there are none.")
-    columns = [column for v in rows.variables for column in _numbers(rows, v)]
+    each = (column for v in rows.variables for column in _numbers(rows, v))
+    columns = list(itertools.islice(each, MOST_COLUMNS + 1))
+    if len(columns) > MOST_COLUMNS:
+        raise TooLarge(
+            "The test fits the covariances of all numbers, and of all states but one of each discrete variable, by EM; "
+            f"there are more than {MOST_COLUMNS:,}. Test some of the variables: data.select([...])."
+        )
     values = np.stack(columns, axis=1) if columns else np.zeros((0, 0))
     parts = pattern_moments(values, rows.weights)
     fitted = incomplete_gaussian(parts, values.shape[1])

@@ -1,0 +1,82 @@
+"""Posteriors of many causes under many findings that share them, against sums over subsets of the findings.
+
+$$P(\\text{all on}, c_i) = \\sum_{S} (-1)^{|S|} \\prod_{j \\in S} (1 - \\lambda_{j0}) \\prod_i \\ldots$$
+
+The terms cancel, so that they are added in rational arithmetic (Heckerman, 1989).
+"""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import sepset as ss
+
+
+def diagnosis(seed, num_findings, num_causes, least):
+    """Priors of causes, leaks, and the strengths of each finding's causes, which are listed in an order of its own."""
+    rng = np.random.default_rng(seed)
+    priors = rng.uniform(0.001, 0.2, num_causes)
+    strengths = []
+    for _ in range(num_findings):
+        chosen = rng.choice(num_causes, rng.integers(least, num_causes + 1), replace=False)
+        strengths.append({int(i): float(rng.uniform(0.05, 0.95)) for i in chosen})
+    return priors, rng.uniform(0.0, 0.01, num_findings), strengths
+
+
+def network(priors, leaks, strengths):
+    causes = [ss.Discrete(f"c{i}") for i in range(len(priors))]
+    cpds = [ss.TableCPD(c, [1 - p, p]) for c, p in zip(causes, priors, strict=True)]
+    for j, (leak, strength) in enumerate(zip(leaks, strengths, strict=True)):
+        cpds.append(ss.NoisyOr(ss.Discrete(f"f{j}"), {causes[i]: s for i, s in strength.items()}, leak=leak))
+    return ss.BayesNet(cpds)
+
+
+def subset_sums(priors, leaks, strengths):
+    """The probability of all findings, and with each cause present."""
+    present = [Fraction(float(p)) for p in priors]
+    absent = [Fraction(float(1 - p)) for p in priors]
+    total, joint = Fraction(0), [Fraction(0)] * len(priors)
+    for subset in itertools.chain.from_iterable(
+        itertools.combinations(range(len(leaks)), n) for n in range(len(leaks) + 1)
+    ):
+        sign = Fraction((-1) ** len(subset))
+        for j in subset:
+            sign *= 1 - Fraction(float(leaks[j]))
+        off = list(present)
+        for j in subset:
+            for i, strength in strengths[j].items():
+                off[i] *= 1 - Fraction(strength)
+        product = sign
+        for yes, no in zip(off, absent, strict=True):
+            product *= yes + no
+        total += product
+        for i, (yes, no) in enumerate(zip(off, absent, strict=True)):
+            joint[i] += product * yes / (yes + no)
+    return total, joint
+
+
+@pytest.mark.parametrize(
+    ("seed", "num_findings", "num_causes", "least"), [(0, 7, 30, 8), (1, 6, 40, 2), (2, 8, 20, 20)]
+)
+def test_posteriors_of_causes_that_many_findings_share(seed, num_findings, num_causes, least):
+    parts = diagnosis(seed, num_findings, num_causes, least)
+    net, given = network(*parts), {f"f{j}": 1 for j in range(num_findings)}
+    total, joint = subset_sums(*parts)
+    found = ss.marginals(net, given=given)
+    for i, exact in enumerate(joint):
+        np.testing.assert_allclose(found[f"c{i}"].values[1], float(exact / total), rtol=1e-9)
+    np.testing.assert_allclose(ss.query(net, "c3", given=given).values[1], float(joint[3] / total), rtol=1e-9)
+    np.testing.assert_allclose(ss.log_probability(net, given=given), np.log(float(total)), rtol=1e-11)
+
+
+@pytest.mark.parametrize("least", [10, 60])
+def test_the_width_is_that_of_the_findings_whatever_the_order_of_parents(least):
+    net = network(*diagnosis(4, 14, 60, least))
+    plan = ss.inference.CliqueTree().prepare(net.problem()).plan((), [net.variables.id(f"f{j}") for j in range(14)])
+    assert plan.width <= 15
+    posterior = ss.query(net, "c0", given={f"f{j}": 1 for j in range(14)})
+    assert posterior.guarantees["marginals"] is ss.Guarantee.EXACT
