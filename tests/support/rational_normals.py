@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -69,7 +70,13 @@ def normal_kl(p, q):
     ratio, theirs = solved(T, S + np.outer(n - m, n - m))
     _, ours = solved(S, S)
     excess, odds = sum(np.diag(ratio)) - len(m), theirs / ours
-    return 0.5 * (float(excess) + math.log(odds.numerator) - math.log(odds.denominator))
+    with localcontext(prec=100):
+        return float(decimal(excess) + decimal(odds).ln()) / 2
+
+
+def decimal(number):
+    """A fraction with the digits of the context."""
+    return Decimal(number.numerator) / Decimal(number.denominator)
 
 
 def condition(*nets):

@@ -193,13 +193,14 @@ def moments(prepared: Prepared, reals: Sequence[int], by: Sequence[int]) -> Cont
     answer = dense(prepared.query(by, Evidence()).distribution).values if by else 1.0
     weights = np.asarray(answer, np.float64).reshape(-1)
     size = width(v for v in map(prepared.problem.variables.__getitem__, reals) if isinstance(v, Vector))
-    mean, covariance = np.zeros((len(weights), size)), np.zeros((len(weights), size, size))
+    mean, root = np.zeros((len(weights), size)), np.zeros((len(weights), size, size))
     for context in np.flatnonzero(weights) if reals else ():
         codes = dict(zip(by, (int(c) for c in np.unravel_index(context, shape)), strict=True))
         found = prepared.query(reals, Evidence(codes)).distribution
         joint = found.to_gaussian() if isinstance(found, GaussianMixture) else found
-        mean[context], covariance[context] = joint.mu, joint.covariance
-    return ContextMoments(weights, mean, covariance)
+        values, vectors = np.linalg.eigh(joint.covariance)
+        mean[context], root[context] = joint.mu, np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+    return ContextMoments(weights, mean, root)
 
 
 class ExpectedCounts(NamedTuple):

@@ -97,11 +97,20 @@ class BestStates(NamedTuple):
 
 
 class ContextMoments(NamedTuple):
-    """For each context its probability, and the mean and the covariance of real variables."""
+    r"""For each context its probability, the mean of real variables, and a root of their covariance.
+
+    A root has the weights of independent noises of unit variance (rows) in each coordinate (columns):
+    $\Sigma = R^\top R$. Differences of numbers that are nearly equal keep digits in it that a covariance lost.
+    """
 
     weights: Floats
     mean: Floats
-    covariance: Floats
+    root: Floats
+
+    @property
+    def covariance(self) -> Floats:
+        """The covariance in each context."""
+        return np.asarray(self.root.swapaxes(1, 2) @ self.root)
 
 
 class AnswersQueries(Protocol):

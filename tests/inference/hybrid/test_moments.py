@@ -73,7 +73,8 @@ def test_moments_are_those_of_all_joint_states(seed):
     net = network(rng)
     reals = [REALS[int(i)] for i in rng.permutation(3)[: rng.integers(4)]]
     by = [STATES[int(i)] for i in rng.permutation(3)[: rng.integers(4)]]
-    w, mean, covariance = forward_moments(net.problem(), reals, by)
+    found = forward_moments(net.problem(), reals, by)
+    w, mean, covariance = found.weights, found.mean, found.covariance
     weights, first, second = enumerated(net, reals, by)
     np.testing.assert_allclose(w, weights, atol=1e-12)
     np.testing.assert_allclose(w[:, None] * mean, first, atol=1e-9)
@@ -89,7 +90,8 @@ def test_long_chains_have_small_frontiers():
         cpds.append(ss.TableCPD(s, [[0.9, 0.1], [0.1, 0.9]] if i else [0.5, 0.5], given=before[:1]))
         slopes = np.full((2, 1, len(before[1:])), 0.5)
         cpds.append(ss.LinearGaussian(x, [-1.0, 1.0], coefficients=slopes, covariance=1.0, given=before[1:], by=s))
-    w, mean, covariance = forward_moments(ss.BayesNet(*cpds).problem(), [ss.Real("x299")], [], largest=100)
+    found = forward_moments(ss.BayesNet(*cpds).problem(), [ss.Real("x299")], [], largest=100)
+    w, mean, covariance = found.weights, found.mean, found.covariance
     assert w.tolist() == pytest.approx([1.0])
     assert mean[0, 0] == pytest.approx(0.0, abs=1e-12)
     # x = sum of halves: variance 4/3, and signs that keep with correlation 0.8: (1 + 2 * 0.4 / 0.6) * 4/3
@@ -113,9 +115,8 @@ def test_frontiers_that_are_too_large_are_refused():
 
 
 def test_mixtures():
-    w, mean, covariance = mixed(
-        np.array([0.1, 0.3, 0.0, 0.0]), np.array([[0.0], [4.0], [1.0], [2.0]]), np.ones((4, 1, 1)), 2
-    )
+    found = mixed(np.array([0.1, 0.3, 0.0, 0.0]), np.array([[0.0], [4.0], [1.0], [2.0]]), np.ones((4, 1, 1)), 2)
+    w, mean, covariance = found.weights, found.mean, found.covariance
     assert w.tolist() == pytest.approx([0.4, 0.0])
     assert mean[:, 0].tolist() == pytest.approx([3.0, 0.0])
     assert covariance[0, 0, 0] == pytest.approx(1.0 + 0.25 * 9 + 0.75 * 1)

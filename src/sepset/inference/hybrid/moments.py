@@ -6,6 +6,10 @@ context are those of the mixture of its joint states:
 $$\bar\mu = \sum_s w_s \mu_s, \qquad
 \bar\Sigma = \sum_s w_s \left(\Sigma_s + (\mu_s - \bar\mu)(\mu_s - \bar\mu)^\top\right).$$
 
+Covariances are kept as roots, $\Sigma = R^\top R$, whose columns are the weights of independent noises: a regression
+adds up columns, and a mixture has the triangular factor of all rows $\sqrt{w_s} R_s$ and
+$\sqrt{w_s} (\mu_s - \bar\mu)$. So what depends on differences of nearly equal numbers keeps its digits.
+
 If joint states are too many to enumerate, a frontier holds the variables that later ones depend on: a table over the
 discrete ones with, in each joint state, its probability and the moments of the real ones. A discrete child multiplies
 probabilities, a regression extends the moments, and a discrete variable that leaves mixes them.
@@ -117,7 +121,7 @@ class RegressionMoments:
             return forward_moments(self.problem, wanted, contexts, largest=MOST_MOMENT_ENTRIES)
         found = self._listed.get((scope, joint), lambda: self._in_all_states(above, scope, joint))
         at = places(scope, wanted)
-        return mixed(found.weights, found.mean[:, at], found.covariance[:, at[:, None], at], num_entries(contexts))
+        return mixed(found.weights, found.mean[:, at], found.root[:, :, at], num_entries(contexts))
 
     @lazy
     def _order(self) -> list[Regression]:
@@ -146,20 +150,18 @@ class RegressionMoments:
     ) -> ContextMoments:
         r"""Moments in each joint state, parents first.
 
-        $$\mu_y = a + B\mu_u, \quad \Sigma_{yx} = B\Sigma_{ux}, \quad \Sigma_{yy} = B\Sigma_{uu}B^\top + C$$
+        $$\mu_y = a + B\mu_u, \quad R_y = R_u B^\top \text{ and a root of } C \text{ in rows of its own}$$
         """
         count, size = num_entries(joint), width(scope)
-        mean, covariance = np.zeros((count, size)), np.zeros((count, size, size))
-        for i, regression in enumerate(above):
+        mean, root = np.zeros((count, size)), np.zeros((count, size, size))
+        for regression in above:
             at = entries(joint, regression.by)
-            y, u, past = (places(scope, part) for part in (regression.frontal, regression.given, scope[:i]))
-            B = regression.coefficients[at]
+            y, u = places(scope, regression.frontal), places(scope, regression.given)
+            B, before = regression.coefficients[at], slice(0, y[0])
             mean[:, y] = regression.intercept[at] + np.einsum("dij,dj->di", B, mean[:, u])
-            covariance[:, y[:, None], past] = B @ covariance[:, u[:, None], past]
-            covariance[:, past[:, None], y] = covariance[:, y[:, None], past].swapaxes(1, 2)
-            inner = B @ covariance[:, u[:, None], u] @ B.swapaxes(1, 2)
-            covariance[:, y[:, None], y] = inner + regression.covariance[at]
-        return ContextMoments(self._weights(joint), mean, covariance)
+            root[:, before, y] = root[:, before, u] @ B.swapaxes(1, 2)
+            root[:, y[:, None], y] = roots(regression.covariance)[at]
+        return ContextMoments(self._weights(joint), mean, root)
 
     def _weights(self, joint: tuple[Discrete, ...]) -> Floats:
         """The probability of every joint state."""
@@ -213,21 +215,20 @@ class Frontier:
 
     def extended(self, node: Node) -> Frontier:
         """The frontier with one more variable, whose parents are all in it."""
-        w, mean, covariance = self.moments
+        w, mean, root = self.moments
         if isinstance(node.child, Discrete):
             size = node.child.num_states
             parents = [v for v in node.parents if isinstance(v, Discrete)]
             new = (w[:, None] * node.table[entries(self.states, parents)]).reshape(-1)
-            repeated = ContextMoments(new, np.repeat(mean, size, axis=0), np.repeat(covariance, size, axis=0))
+            repeated = ContextMoments(new, np.repeat(mean, size, axis=0), np.repeat(root, size, axis=0))
             return Frontier((*self.states, node.child), self.reals, repeated)
         regression = node.regression
         at, u = entries(self.states, regression.by), places(self.reals, regression.given)
-        B = regression.coefficients[at]
-        across = B @ covariance[:, u]
-        own = across[:, :, u] @ B.swapaxes(1, 2) + regression.covariance[at]
-        top = np.concatenate([covariance, across.swapaxes(1, 2)], axis=2)
+        B, noise = regression.coefficients[at], roots(regression.covariance)[at]
+        across = root[:, :, u] @ B.swapaxes(1, 2)
         center = np.concatenate([mean, regression.intercept[at] + np.einsum("dij,dj->di", B, mean[:, u])], axis=1)
-        spread = np.concatenate([top, np.concatenate([across, own], axis=2)], axis=1)
+        own = np.concatenate([np.zeros((len(w), noise.shape[1], mean.shape[1])), noise], axis=2)
+        spread = np.concatenate([np.concatenate([root, across], axis=2), own], axis=1)
         return Frontier(self.states, (*self.reals, regression.child), ContextMoments(w, center, spread))
 
     def without(self, gone: set[AnyVariable]) -> Frontier:
@@ -239,31 +240,56 @@ class Frontier:
         return self._arranged(by, reals).moments
 
     def _arranged(self, by: Sequence[Discrete], reals: Sequence[Vector]) -> Frontier:
-        w, mean, covariance = self.moments
+        w, mean, root = self.moments
         at = places(self.reals, reals)
-        mean, covariance = mean[:, at], covariance[:, at[:, None], at]
         rest = without(self.states, by)
         shape = [v.num_states for v in self.states]
         order = np.arange(len(w)).reshape(shape).transpose([self.states.index(v) for v in (*by, *rest)]).reshape(-1)
-        merged = mixed(w[order], mean[order], covariance[order], num_entries(by))
+        merged = mixed(w[order], mean[order][:, at], root[order][:, :, at], num_entries(by))
         return Frontier(tuple(by), tuple(reals), merged)
 
 
-def mixed(weights: Floats, mean: Floats, covariance: Floats, contexts: int) -> ContextMoments:
+def mixed(weights: Floats, mean: Floats, root: Floats, contexts: int) -> ContextMoments:
     """The moments of mixtures: one mixture of all joint states with the same leading context.
 
-    >>> [part.tolist() for part in mixed(np.array([0.5, 0.5]), np.array([[-1.0], [1.0]]), np.zeros((2, 1, 1)), 1)]
-    [[1.0], [[0.0]], [[[1.0]]]]
+    >>> found = mixed(np.array([0.5, 0.5]), np.array([[-1.0], [1.0]]), np.zeros((2, 1, 1)), 1)
+    >>> found.mean.tolist(), found.covariance.round(12).tolist()
+    ([[0.0]], [[[1.0]]])
     """
     shares = weights.reshape(contexts, -1)
     total = shares.sum(axis=1)
+    if shares.shape[1] == 1:
+        dead = total <= 0
+        return ContextMoments(total, np.where(dead[:, None], 0.0, mean), np.where(dead[:, None, None], 0.0, _low(root)))
     shares = np.divide(shares, total[:, None], out=np.zeros_like(shares), where=total[:, None] > 0)
-    size = mean.shape[1]
+    size, height = mean.shape[1], root.shape[1]
     means = mean.reshape(*shares.shape, size)
     center = np.einsum("ds,dsi->di", shares, means)
-    off = means - center[:, None]
-    within = np.einsum("ds,dsij->dij", shares, covariance.reshape(*shares.shape, size, size))
-    return ContextMoments(total, center, within + np.einsum("ds,dsi,dsj->dij", shares, off, off))
+    share = np.sqrt(shares)[:, :, None, None]
+    rows = np.empty((*shares.shape, height + 1, size))
+    np.multiply(share, root.reshape(*shares.shape, height, size), out=rows[:, :, :height])
+    rows[:, :, height] = share[:, :, 0] * (means - center[:, None])
+    return ContextMoments(total, center, _low(rows.reshape(contexts, shares.shape[1] * (height + 1), size)))
+
+
+def _low(root: Floats) -> Floats:
+    """A root of as many rows as columns at most: the triangular factor of one with more."""
+    return root if root.shape[1] <= root.shape[2] else np.asarray(np.linalg.qr(root, mode="r"))
+
+
+def roots(covariances: Floats) -> Floats:
+    r"""Matrices $R$ with $R^\top R = C$ for each covariance, which may be singular.
+
+    >>> roots(np.array([[[4.0]]])).tolist()
+    [[[2.0]]]
+    """
+    if covariances.shape[1] == 1:
+        return np.asarray(np.sqrt(covariances))
+    try:
+        return np.asarray(np.linalg.cholesky(covariances).swapaxes(1, 2))
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(covariances)
+        return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, :, None] * vectors.swapaxes(1, 2))
 
 
 def _schedule(problem: Problem, targets: Sequence[AnyVariable]) -> tuple[list[tuple[Node, set[AnyVariable]]], int]:

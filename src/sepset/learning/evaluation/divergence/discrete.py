@@ -26,8 +26,9 @@ from sepset.engine.engine import Engine
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.algebra import num_entries
 from sepset.inference.method import Method
+from sepset.learning.evaluation.divergence.decimalgaps import ExactParts
 from sepset.learning.evaluation.divergence.expectedlog import expected_log, is_same
-from sepset.learning.evaluation.divergence.gaussian import GaussianTruth
+from sepset.learning.evaluation.divergence.gaussian import Gap, GaussianTruth
 from sepset.models.alignment import over
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
@@ -35,12 +36,19 @@ from sepset.variables.variable import Discrete
 WIDEST = 2**20
 """The largest family whose joint states are listed."""
 
+DOUBT = 1e-11
+"""The relative error of a divergence of real variables from which it is computed again."""
+
 
 class Parts(NamedTuple):
-    """The divergence by its parts: what no parameters over the graph can mend, and what each family's add."""
+    """The divergence by its parts: what no parameters over the graph can mend, and what each family's add.
+
+    `error` bounds what rounding does to their sum where variables are real.
+    """
 
     structure: float
     families: Mapping[str, float]
+    error: float = 0.0
 
 
 class Truth:
@@ -79,11 +87,29 @@ class Truth:
     def parts(self, model: BayesNet) -> Parts:
         """The divergence by its parts: the graph, and the parameters of each family."""
         model = _matched(self.network, model, _require_kind)
-        gaps, families = list[float](), dict[str, float]()
+        gaps, families, reals = list[float](), dict[str, float](), dict[str, Gap]()
         for child in self.deepest_first:
-            gaps.append(self._graph_gap(child, model))
-            families[child] = self._parameter_gap(child, model)
-        return Parts(max(math.fsum(gaps), 0.0), {cpd.child.name: families[cpd.child.name] for cpd in model.cpds})
+            if child in self._states.model.variables:
+                gaps.append(self._graph_gap(child, model))
+                families[child] = self._parameter_gap(child, model)
+            else:
+                reals[child] = self._real.gap(model, child)
+        real = self._in_reals(model, reals, max(math.fsum(gaps), 0.0) + math.fsum(families.values()))
+        order = {cpd.child.name: {**families, **real.families}[cpd.child.name] for cpd in model.cpds}
+        return Parts(max(math.fsum([*gaps, real.structure]), 0.0), order, real.error)
+
+    def _in_reals(self, model: BayesNet, found: Mapping[str, Gap], others: float) -> ExactParts:
+        """The parts of real variables: in decimal numbers if rounding may matter, and if that does not take long."""
+        graph, families = [gap.graph for gap in found.values()], {name: gap.parameters for name, gap in found.items()}
+        error = math.fsum(gap.error for gap in found.values())
+        structure = math.inf if math.inf in graph else math.fsum(graph)
+        total = others + abs(structure) + math.fsum(families.values())
+        if error > 0.0 and (error == math.inf or error > DOUBT * total or not self._real.is_sure):
+            exact = self._real.exact_parts(model)
+            if exact is not None:
+                return exact
+            error = error if self._real.is_sure else math.inf
+        return ExactParts(structure, families, error)
 
     @lazy
     def deepest_first(self) -> list[str]:
@@ -100,8 +126,6 @@ class Truth:
         return states + self._real.entropy
 
     def _graph_gap(self, child: str, model: BayesNet) -> float:
-        if child not in self._states.model.variables:
-            return self._real.graph_gap(model, child)
         if set(model.parents(child)) == set(self.network.parents(child)):
             return 0.0
         return self._conditional_entropy(child, model) - self._conditional_entropy(child, self.network)
@@ -116,8 +140,6 @@ class Truth:
         return -float((rows * np.log(ratios)).sum())
 
     def _parameter_gap(self, child: str, model: BayesNet) -> float:
-        if child not in self._states.model.variables:
-            return self._real.parameter_gap(model, child)
         scope, own = (*model.parents(child), child), self.network.cpd(child)
         is_one_family = set(scope) == {*self.network.parents(child), child}
         if is_same(own, model.cpd(child)):  # whatever its marginal is

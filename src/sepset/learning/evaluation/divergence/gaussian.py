@@ -11,38 +11,69 @@ is what the parameters of $Q$ lose, and $\tfrac12 E \log |S_d| - \tfrac12 E \log
 first and second moments of $P$ are needed, and those of a mixture are exact: given the discrete variables above a real
 one, it is normal.
 
-Reference: Koller & Friedman, sections 8.4.2, 8.5.2 and 14.2.
+The moments come as roots, $\Sigma = R^\top R$, and no covariances are subtracted: with the triangular factor of the
+columns of $\mathbf u$ and $\mathbf y$, $S_d = R_{yy}^\top R_{yy}$ and
+$\Delta_B \Sigma_{uu} \Delta_B^\top = T^\top T$ with $T = R_{uy} - R_{uu} B_d^{Q\top}$. Rounding errors are bounded to
+first order by the same sums of absolute values; where they may matter, all is done again in decimal numbers
+(`decimalgaps`).
+
+Reference: Koller & Friedman, sections 8.4.2, 8.5.2 and 14.2; Higham (2002), Accuracy and stability of numerical
+algorithms, chapters 19 and 20.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
+from sepset.base.lazy import lazy
 from sepset.cpds.lineargaussian import LinearGaussian, is_linear_gaussian
 from sepset.engine.kept import engine_for
 from sepset.errors import TooLarge
 from sepset.factors.coordinates import entries, places, width
-from sepset.inference.capabilities import moments
-from sepset.inference.method import ContextMoments, Method
+from sepset.inference.capabilities import can, moments
+from sepset.inference.method import ContextMoments, FindsMoments, Method
+from sepset.learning.evaluation.divergence.decimalgaps import ExactParts, Marginal, exact_parts
 from sepset.learning.evaluation.divergence.expectedlog import is_same
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Vector
 
-Marginal: TypeAlias = Callable[[Sequence[str]], Floats]
+UNIT = 2.0**-53
+
+SURE = 0.1
+"""The relative error of a parent, given those before, from which a bound to first order means nothing."""
 
 
-class Lines(NamedTuple):
-    """Regressions, one per context: intercepts, coefficients, and the covariances of what they leave."""
+class Gap(NamedTuple):
+    """What a family adds to a divergence: by its graph, by its parameters, and a bound of the errors of both."""
 
-    intercept: Floats
-    coefficients: Floats
-    covariance: Floats
+    graph: float
+    parameters: float
+    error: float = 0.0
+
+
+class Fit(NamedTuple):
+    r"""The regressions under the truth and a line to compare, one per context.
+
+    Attributes:
+        left: $R_{yy}$, a root of the covariance that the regressions leave.
+        slope: $T$, with $T^\top T$ the covariance of the difference of both.
+        apart: the difference of both at the mean of the parents.
+        off: bounds of the errors of each column of `left`, of `slope` and `left` together, and of `apart`.
+        lost: the relative errors of parents, given those before.
+    """
+
+    left: Floats
+    slope: Floats
+    apart: Floats
+    off: tuple[Floats, Floats, Floats]
+    lost: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +88,7 @@ class GaussianTruth:
     >>> from sepset.variables.variable import Real
     >>> x = Real("x")
     >>> standard, wide = (BayesNet(LinearGaussian(x, covariance=c)) for c in (1.0, 4.0))
-    >>> round(GaussianTruth(standard).parameter_gap(wide, "x"), 6)
+    >>> round(GaussianTruth(standard).gap(wide, "x").parameters, 6)
     0.318147
     """
 
@@ -65,31 +96,27 @@ class GaussianTruth:
     marginal: Marginal = field(default=lambda names: np.ones(()), repr=False)
     method: Method | None = None
 
-    def graph_gap(self, model: BayesNet, child: str) -> float:
-        r"""$\tfrac12 E\log |S_d| - \tfrac12 E\log |C_d|$: how much more of the child the model's parents leave open."""
-        own, cpd = line_of(self.network, child), line_of(model, child)
-        if set(own.parents) == set(cpd.parents):
-            return 0.0
-        ours = _mean(self._weights(own.by), log_dets(own.covariance))
-        theirs = _mean(self._weights(cpd.by), log_dets(self._regression(cpd).covariance))
-        return 0.0 if ours == theirs == -math.inf else 0.5 * (theirs - ours)
-
-    def parameter_gap(self, model: BayesNet, child: str) -> float:
-        """The loss from the child's regressions beyond that from the graph; infinite if only one is deterministic."""
+    def gap(self, model: BayesNet, child: str) -> Gap:
+        """What the family of a child adds; infinite if only one of the lines is deterministic."""
         own, cpd = line_of(self.network, child), line_of(model, child)
         if is_same(own, cpd):  # whatever its marginal is
-            return 0.0
+            return Gap(0.0, 0.0)
         weights = self._weights(cpd.by)
-        ours, theirs = self._regression(cpd), _lines(cpd)
-        slope, apart = ours.coefficients - theirs.coefficients, ours.intercept - theirs.intercept
-        extra = np.zeros_like(ours.covariance)
-        if slope.any():
-            _, mean, covariance = self._moments(cpd.given, cpd.by)
-            apart = apart + np.einsum("dij,dj->di", slope, mean)
-            extra = slope @ covariance @ slope.swapaxes(1, 2)
-        extra = extra + apart[:, :, None] * apart[:, None, :]
-        gaps = _gaps(ours.covariance, theirs.covariance, extra, weights > 0)
-        return max(0.5 * _mean(weights, gaps), 0.0)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            fit = self._fit(own, cpd)
+            gaps, errors = _compared(fit, cpd.covariance, weights > 0)
+            logs = 2.0 * np.log(np.abs(np.diagonal(fit.left, axis1=1, axis2=2))).sum(axis=1)
+        parameters, error = 0.5 * _mean(weights, gaps), 0.5 * _mean(weights, errors)
+        graph = 0.0
+        if set(own.parents) != set(cpd.parents):
+            ours, theirs = _mean(self._weights(own.by), log_dets(own.covariance)), _mean(weights, logs)
+            graph = 0.0 if ours == theirs == -math.inf else 0.5 * (theirs - ours)
+            error += UNIT * (abs(ours) + abs(theirs)) if ours > -math.inf else math.inf
+        return Gap(graph, max(parameters, 0.0), math.inf if math.isnan(error) else error)
+
+    def exact_parts(self, model: BayesNet) -> ExactParts | None:
+        """The same of all families in decimal numbers; None if that takes too long."""
+        return exact_parts(self.network, self.marginal, model)
 
     @property
     def entropy(self) -> float:
@@ -102,42 +129,142 @@ class GaussianTruth:
     def _weights(self, by: Sequence[Discrete]) -> Floats:
         return np.asarray(self.marginal([v.name for v in by])).reshape(-1)
 
-    def _regression(self, cpd: LinearGaussian) -> Lines:
-        """The regressions of a CPD's child on its parents under the truth."""
-        own = line_of(self.network, cpd.child.name)
+    def _fit(self, own: LinearGaussian, cpd: LinearGaussian) -> Fit:
+        """The regressions of a CPD's child on its parents under the truth, and the CPD's own."""
         if set(own.given) == set(cpd.given) and set(own.by) <= set(cpd.by):
-            line, at, order = _lines(own), entries(cpd.by, own.by), places(own.given, cpd.given)
-            return Lines(line.intercept[at], line.coefficients[at][:, :, order], line.covariance[at])
-        _, mean, covariance = self._moments((*cpd.given, cpd.child), cpd.by)
-        size = width(cpd.given)
-        B = covariance[:, size:, :size] @ np.linalg.pinv(covariance[:, :size, :size], hermitian=True)
-        left = covariance[:, size:, size:] - B @ covariance[:, :size, size:]
-        return Lines(mean[:, size:] - np.einsum("dij,dj->di", B, mean[:, :size]), B, left)
+            return self._own_fit(own, cpd)
+        scope, size = (*cpd.given, cpd.child), width(cpd.given)
+        found, sizes = self._moments(scope, cpd.by), self._sizes(scope, cpd.by)
+        R = _triangle(found.root)
+        B, ones = cpd.coefficients, np.ones((len(R), cpd.child.size))
+        slope = R[:, :size, size:] - R[:, :size, :size] @ B.swapaxes(1, 2)
+        apart = found.mean[:, size:] - cpd.intercept - np.einsum("dij,dj->di", B, found.mean[:, :size])
+        inverse = _inverses(R[:, :size, :size])
+        best = np.abs(inverse @ R[:, :size, size:]).swapaxes(1, 2)
+        off = sizes[:, size:] + np.einsum("dij,dj->di", best, sizes[:, :size])
+        both = sizes[:, size:] + np.einsum("dij,dj->di", np.abs(B), sizes[:, :size])
+        lost = np.einsum("di,dij->dj", sizes[:, :size], np.abs(inverse))
+        return Fit(R[:, size:, size:], slope, apart, (off, both, both + UNIT * np.abs(cpd.intercept) * ones), lost)
 
-    def _moments(self, reals: Sequence[Vector], by: Sequence[Discrete]) -> ContextMoments:
-        """The moments of reals in each joint state of discrete variables."""
-        at = self.network.variables.id
+    def _own_fit(self, own: LinearGaussian, cpd: LinearGaussian) -> Fit:
+        """The same if the CPD has the real parents of the truth: then its regressions are known."""
+        at, order = entries(cpd.by, own.by), places(own.given, cpd.given)
+        slope = own.coefficients[at][:, :, order] - cpd.coefficients
+        apart, size = own.intercept[at] - cpd.intercept, np.abs(own.intercept[at]) + np.abs(cpd.intercept)
+        left = _roots(own.covariance)[at]
+        turned, none = np.zeros((len(at), 0, cpd.child.size)), np.zeros_like(apart)
+        both, away = none, np.where(apart == 0.0, 0.0, UNIT * size)
+        if slope.any():
+            found, sizes = self._moments(cpd.given, cpd.by), self._sizes(cpd.given, cpd.by)
+            turned = found.root @ slope.swapaxes(1, 2)
+            apart = apart + np.einsum("dij,dj->di", slope, found.mean)
+            both = np.einsum("dij,dj->di", np.abs(slope), sizes)
+            away = UNIT * np.abs(own.intercept[at] - cpd.intercept) + both
+        return Fit(left, turned, apart, (none, both, away), np.zeros((len(at), 0)))
+
+    def _sizes(self, reals: Sequence[Vector], by: Sequence[Discrete]) -> Floats:
+        """Bounds of the rounding errors of the columns of a root and of the mean, in each context."""
+        found = self._moments(reals, by, of=self._absolute)
+        sizes = np.sqrt(np.square(found.root).sum(axis=1) + np.square(found.mean))
+        return np.asarray(UNIT * self._operations * sizes)
+
+    @lazy
+    def _absolute(self) -> BayesNet:
+        """The network with absolute parameters: its moments bound all terms of those of the truth."""
+        return self.network.with_cpds(*(_absolute(cpd) for cpd in self.network.cpds if is_linear_gaussian(cpd)))
+
+    @lazy
+    def _operations(self) -> float:
+        """How many operations round a root, about: two for each step along the longest path, and its factor."""
+        depth, dag = dict[str, int](), self.network.dag
+        for name in dag.topological_order:
+            depth[name] = 1 + max((depth[parent] for parent in dag.parents(name)), default=0)
+        return 2.0 * max(depth.values()) + 4.0 * math.sqrt(len(depth)) + 8.0
+
+    @lazy
+    def is_sure(self) -> bool:
+        """Whether the method finds roots, not covariances."""
+        return can(engine_for(self.network, self.method).prepared, FindsMoments)
+
+    def _moments(
+        self, reals: Sequence[Vector], by: Sequence[Discrete], *, of: BayesNet | None = None
+    ) -> ContextMoments:
+        """The moments of reals in each joint state of discrete variables, in the truth or in another network."""
+        network = self.network if of is None else of
+        at = network.variables.id
         try:
-            return moments(engine_for(self.network, self.method).prepared, [at(v) for v in reals], [at(v) for v in by])
+            return moments(engine_for(network, self.method).prepared, [at(v) for v in reals], [at(v) for v in by])
         except TooLarge as error:
             raise TooLarge(f"{error} Use divergence(p, q, samples=...).") from error
 
 
-def _gaps(ours: Floats, theirs: Floats, extra: Floats, counted: Bools) -> Floats:
-    """Twice the divergence in each context that is counted; zero in others."""
-    gaps = np.zeros(len(ours))
-    singular = (log_dets(ours) == -np.inf) | (log_dets(theirs) == -np.inf)
-    equal = (ours == theirs).all(axis=(1, 2))
-    same = equal & ~extra.any(axis=(1, 2))
-    gaps[counted & singular & ~same] = np.inf
-    plain = counted & ~singular & ~same
+def _compared(fit: Fit, covariance: Floats, counted: Bools) -> tuple[Floats, Floats]:
+    """Twice the divergence in each context that is counted, and bounds of the errors; zero in others."""
+    gaps, errors = np.zeros((2, len(covariance)))
+    for d in np.flatnonzero(counted).tolist():
+        parts = (fit.left[d], fit.slope[d], fit.apart[d], tuple(x[d] for x in fit.off), fit.lost[d])
+        gaps[d], errors[d] = _compared_once(Fit(*parts), covariance[d])
+    return gaps, errors
+
+
+def _compared_once(fit: Fit, covariance: Floats) -> tuple[float, float]:
+    root = _roots(covariance[None])[0]
+    pivots, own = np.abs(np.diagonal(fit.left)), np.abs(np.diagonal(root))
+    moved = fit.slope.any() or fit.apart.any()
+    if not (pivots.all() and own.all()):  # decimal numbers tell
+        return (0.0 if np.array_equal(fit.left, root) and not moved else math.inf), math.inf
+    inverse = np.linalg.inv(root)  # a triangle turns the noise of the line into unit noise
+    left, slope, apart = fit.left @ inverse, fit.slope @ inverse, fit.apart @ inverse
+    excess = left.T @ left - np.eye(len(root))
+    grown = np.linalg.eigvalsh(excess) if len(root) > 1 else (pivots - own) * (pivots + own) / own**2
+    gap = float((grown - np.log1p(np.maximum(grown, -1.0))).sum() + np.square(slope).sum() + np.square(apart).sum())
+    width = np.abs(inverse)
+    shift = fit.off[1] @ width
+    spread = np.sqrt(np.square(slope).sum(axis=0) + np.square(left).sum(axis=0) * (fit.off[0] > 0).any())
+    error = 2.0 * float(spread @ shift) + float(shift @ shift) + float((fit.off[2] @ width) @ (2.0 * np.abs(apart)))
+    error += float(np.square(fit.off[2] @ width).sum()) + 2.0 * float((fit.off[0] / pivots).sum())
+    error += float(np.square(fit.lost).sum()) + _rounded(root, width, grown) + 4.0 * UNIT * gap
+    worst = max(float(np.max(x, initial=0.0)) for x in (fit.lost, fit.off[0] / pivots))
+    return gap, error if worst < SURE else math.inf
+
+
+def _rounded(root: Floats, width: Floats, grown: Floats) -> float:
+    """What the rounding of a root and of its inverse does to the excess of one covariance over another."""
+    lost = UNIT * (1.0 if len(root) == 1 else 8.0 * len(root) * float((np.abs(root) @ width).max()))
+    excess = np.abs(grown)
+    return float((lost * excess * excess / (1.0 + np.minimum(grown, 1.0)) + (len(root) > 1) * lost * excess).sum())
+
+
+def _absolute(cpd: LinearGaussian) -> LinearGaussian:
+    deviation = np.sqrt(np.diagonal(cpd.covariance, axis1=1, axis2=2))
+    spread = deviation[:, :, None] * deviation[:, None, :]
+    return cpd.with_parameters(np.abs(cpd.intercept), np.abs(cpd.coefficients), covariance=spread)
+
+
+def _triangle(root: Floats) -> Floats:
+    """The triangular factor of columns, with zeros below."""
+    R = np.linalg.qr(root, mode="r") if root.shape[1] > 0 else root
+    return np.pad(R, ((0, 0), (0, root.shape[2] - R.shape[1]), (0, 0)))
+
+
+def _inverses(upper: Floats) -> Floats:
+    """The inverses of triangles; infinite where there is none."""
+    found = np.full_like(upper, np.inf)
+    plain = np.diagonal(upper, axis1=1, axis2=2).all(axis=1) & np.isfinite(upper).all(axis=(1, 2))
     if plain.any():
-        gaps[plain] = np.trace(np.linalg.solve(theirs[plain], extra[plain]), axis1=1, axis2=2)
-    wider = plain & ~equal
-    if wider.any():
-        ratio = np.linalg.solve(theirs[wider], ours[wider])
-        gaps[wider] += np.trace(ratio, axis1=1, axis2=2) - ratio.shape[1] - log_dets(ratio)
-    return gaps
+        found[plain] = np.linalg.inv(upper[plain])
+    return found
+
+
+def _roots(covariances: Floats) -> Floats:
+    """Upper triangles whose squares are the covariances; zero where one is singular."""
+    if covariances.shape[1] == 1:
+        return np.asarray(np.sqrt(covariances))
+    found = np.zeros_like(covariances)
+    for d, covariance in enumerate(covariances):
+        with contextlib.suppress(np.linalg.LinAlgError):
+            found[d] = np.linalg.cholesky(covariance).T
+    return found
 
 
 def _mean(weights: Floats, values: Floats) -> float:
@@ -151,10 +278,6 @@ def line_of(model: BayesNet, child: str) -> LinearGaussian:
     found = model.cpd(child)
     assert is_linear_gaussian(found)
     return found
-
-
-def _lines(cpd: LinearGaussian) -> Lines:
-    return Lines(cpd.intercept, cpd.coefficients, cpd.covariance)
 
 
 def log_dets(matrices: Floats) -> Floats:

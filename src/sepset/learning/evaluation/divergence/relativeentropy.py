@@ -22,6 +22,9 @@ from sepset.learning.evaluation.divergence.discrete import Truth
 from sepset.learning.evaluation.divergence.sampled import sampled
 from sepset.models.bayesnet import BayesNet
 
+RELATIVE, ABSOLUTE = 1e-9, 1e-12
+"""A divergence that rounding may have moved by more than this, relative to it and in nats, is an estimate."""
+
 
 @dataclass(frozen=True)
 class DivergenceResult(Assessment):
@@ -125,11 +128,12 @@ def divergence(
         return DivergenceResult(total, standard_error=error, samples=samples, guarantees=estimate)
     truth = _truth(p, method)
     try:
-        structure, families = truth.parts(q)
+        structure, families, error = truth.parts(q)
     except TooLarge as error:
         raise TooLarge(f"{error} Or estimate the divergence from draws: samples=10_000.") from error
-    guarantees = {"divergence": computed(truth.engine)}
     total = structure + added(families)
+    is_sure = error < math.inf and error <= max(RELATIVE * total, ABSOLUTE)
+    guarantees = {"divergence": computed(truth.engine) if is_sure else Guarantee.ESTIMATE}
     return DivergenceResult(total, structure, families=families, method=truth.engine.method, guarantees=guarantees)
 
 
