@@ -157,11 +157,18 @@ def test_floats_bound_their_errors(seed, reach, factor):
 
 def test_what_takes_too_many_digits_is_an_estimate(monkeypatch):
     rng = np.random.default_rng(0)
-    plain, far = (network(rng, reach) for reach in (0.0, 10.0))
-    other = network(rng, 0.0)
+    plain, other = network(rng, 0.0), network(rng, 0.0)
+    x, y = ss.Real("x"), ss.Real("y")
+    cause = ss.LinearGaussian(x, covariance=1.0)
+    far = ss.BayesNet(cause, ss.LinearGaussian(y, coefficients=0.3, covariance=1e-24, given=x))
+    turned = regressed(np.random.default_rng(0), far, [y, x], 1.5)
+    if turned.parents("y"):
+        turned = regressed(np.random.default_rng(0), far, [x, y], 1.5)
+    assert turned.parents("x")
+    assert divergence(far, turned).guarantees == {"divergence": ss.Guarantee.EXACT}
     expected = divergence(plain, other).total
     monkeypatch.setattr(decimalgaps, "MOST_STEPS", 0)
-    assert divergence(far, other).guarantees == {"divergence": ss.Guarantee.ESTIMATE}
+    assert divergence(far, turned).guarantees == {"divergence": ss.Guarantee.ESTIMATE}
     found = divergence(plain, other)
     assert found.guarantees == {"divergence": ss.Guarantee.EXACT}
     assert found.total == pytest.approx(expected, rel=1e-12)

@@ -160,7 +160,9 @@ class GaussianTruth:
             apart = apart + np.einsum("dij,dj->di", slope, found.mean)
             both = np.einsum("dij,dj->di", np.abs(slope), sizes)
             away = UNIT * np.abs(own.intercept[at] - cpd.intercept) + both
-        return Fit(left, turned, apart, (none, both, away), np.zeros((len(at), 0)))
+        rounding = np.array([_rounding(root) for root in left])[:, None] if left.shape[1] > 1 else np.zeros((1, 1))
+        off = rounding * np.abs(np.diagonal(left, axis1=1, axis2=2))
+        return Fit(left, turned, apart, (off, both, away), np.zeros((len(at), 0)))
 
     def _sizes(self, reals: Sequence[Vector], by: Sequence[Discrete]) -> Floats:
         """Bounds of the rounding errors of the columns of a root and of the mean, in each context."""
@@ -179,7 +181,9 @@ class GaussianTruth:
         depth, dag = dict[str, int](), self.network.dag
         for name in dag.topological_order:
             depth[name] = 1 + max((depth[parent] for parent in dag.parents(name)), default=0)
-        return 2.0 * max(depth.values()) + 4.0 * math.sqrt(len(depth)) + 8.0
+        vectors = (cpd for cpd in self.network.cpds if is_linear_gaussian(cpd) and cpd.child.size > 1)
+        lost = max((_rounding(root) for cpd in vectors for root in _roots(cpd.covariance)), default=0.0)
+        return 2.0 * max(depth.values()) + 4.0 * math.sqrt(len(depth)) + 8.0 + lost / UNIT
 
     @lazy
     def is_sure(self) -> bool:
@@ -217,22 +221,30 @@ def _compared_once(fit: Fit, covariance: Floats) -> tuple[float, float]:
     left, slope, apart = fit.left @ inverse, fit.slope @ inverse, fit.apart @ inverse
     excess = left.T @ left - np.eye(len(root))
     grown = np.linalg.eigvalsh(excess) if len(root) > 1 else (pivots - own) * (pivots + own) / own**2
-    gap = float((grown - np.log1p(np.maximum(grown, -1.0))).sum() + np.square(slope).sum() + np.square(apart).sum())
+    is_near = np.abs(grown).max() < 0.5
+    logs = float(np.log1p(grown).sum() if is_near else 2.0 * np.log(pivots / own).sum())
+    gap = float(grown.sum() - logs + np.square(slope).sum() + np.square(apart).sum())
     width = np.abs(inverse)
     shift = fit.off[1] @ width
     spread = np.sqrt(np.square(slope).sum(axis=0) + np.square(left).sum(axis=0) * (fit.off[0] > 0).any())
     error = 2.0 * float(spread @ shift) + float(shift @ shift) + float((fit.off[2] @ width) @ (2.0 * np.abs(apart)))
     error += float(np.square(fit.off[2] @ width).sum()) + 2.0 * float((fit.off[0] / pivots).sum())
-    error += float(np.square(fit.lost).sum()) + _rounded(root, width, grown) + 4.0 * UNIT * gap
-    worst = max(float(np.max(x, initial=0.0)) for x in (fit.lost, fit.off[0] / pivots))
+    error += float(np.square(fit.lost).sum()) + 4.0 * UNIT * (gap + abs(logs))
+    rounding = _rounding(root)
+    away = float(np.abs(grown).sum() + np.square(slope).sum() + np.square(apart).sum())
+    error += rounding * (away + (len(root) > 1) * len(root) * rounding)
+    worst = max(rounding, *(float(np.max(x, initial=0.0)) for x in (fit.lost, fit.off[0] / pivots)))
     return gap, error if worst < SURE else math.inf
 
 
-def _rounded(root: Floats, width: Floats, grown: Floats) -> float:
-    """What the rounding of a root and of its inverse does to the excess of one covariance over another."""
-    lost = UNIT * (1.0 if len(root) == 1 else 8.0 * len(root) * float((np.abs(root) @ width).max()))
-    excess = np.abs(grown)
-    return float((lost * excess * excess / (1.0 + np.minimum(grown, 1.0)) + (len(root) > 1) * lost * excess).sum())
+def _rounding(root: Floats) -> float:
+    """How far rounding moves the whitened covariance of a vector whose root this is; a number's root is as good."""
+    size = len(root)
+    if size == 1:
+        return 2.0 * UNIT
+    pivots = np.diagonal(root)
+    grown = float((np.abs(root) @ np.abs(np.linalg.inv(root))).max()) if pivots.all() else math.inf
+    return 4.0 * size * size * UNIT * grown * grown
 
 
 def _absolute(cpd: LinearGaussian) -> LinearGaussian:
