@@ -100,10 +100,10 @@ def test_memory_is_a_setting_of_the_method():
     assert ss.query(model, "x0", method=ss.VariableElimination(memory=10_000)).values.sum() == pytest.approx(1.0)
 
 
-def test_the_interaction_graph_joins_scopes_and_extras():
+def test_the_interaction_graph_joins_scopes_and_those_together():
     problem = chain(4).problem()
     everything = problem.relevant(range(4), prune=False)
-    graph = interaction_graph(problem, everything, [(0, 3)])
+    graph = interaction_graph(problem, everything, (0, 3))
     assert set(map(frozenset, graph.edges)) == {
         frozenset(p) for p in [("x0", "x1"), ("x1", "x2"), ("x2", "x3"), ("x0", "x3")]
     }

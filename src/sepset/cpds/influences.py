@@ -255,7 +255,7 @@ class Influences:
     def _in_place(self, rows: Floats, order: Sequence[int]) -> list[Floats]:
         """One row per contribution, parents in this order, as arrays in their own order."""
         parts = np.split(rows, np.cumsum([len(self.effects[i]) for i in order])[:-1])
-        return [parts[place] for place in np.argsort(order)]
+        return [parts[place] for place in np.argsort(order, kind="stable")]
 
     def slopes_in_table(self, slope: Floats) -> Floats:
         """The derivatives with respect to all contributions, one row each, given those with respect to the table.

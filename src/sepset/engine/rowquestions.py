@@ -109,7 +109,8 @@ class RowQuestions(Bound):
             findings = self._uncertain(data, self._without(chosen), self.weighted_evidence(given))
             return self._answered_under(findings, (), (), threads, progress)[0].log_partition - self.log_total
         findings_alone = findings_of(data, self.model.variables, without=self._without(chosen))
-        return self._answered(findings_alone, (), threads, progress).log_partition - self.log_total
+        total = self.log_total  # if it is too large, nothing is made for the rows
+        return self._answered(findings_alone, (), threads, progress).log_partition - total
 
     def _is_scored(self, data: object) -> bool:
         """Whether the model itself knows the probability of these rows, as they miss nothing."""

@@ -42,7 +42,7 @@ def in_one_order(variables: Sequence[Discrete]) -> list[int]:
 
 
 def _by_numbers(name: str) -> tuple[list[tuple[int, str]], str]:
-    """What names are sorted by: texts and numbers in turn, numbers by their length first, however long."""
+    """The key that sorts names: texts and numbers in turn, numbers by their length first, however long."""
     parts = [part.lstrip("0") if i % 2 else part for i, part in enumerate(_DIGITS.split(name))]
     return [(len(part) if i % 2 else 0, part) for i, part in enumerate(parts)], name
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, Literal, Protocol
@@ -179,17 +179,18 @@ def _names(names: Sequence[str], limit: int = 8) -> str:
     return ", ".join(names[:limit]) + (f", ... ({len(names)} in all)" if len(names) > limit else "")
 
 
-def interaction_graph(problem: Problem, relevant: Relevant, extra: Iterable[Sequence[int]] = ()) -> UndirectedGraph:
-    """The graph that joins the unobserved variables of each relevant factor, and of each `extra` scope."""
-    place = {v: i for i, v in enumerate(relevant.variables)}
-    pairs: set[tuple[int, int]] = set()
-    start, members = (part.tolist() for part in problem.scopes)
-    for scope in (*(members[start[f] : start[f + 1]] for f in relevant.factors), *extra):
-        ids = sorted(place[v] for v in scope if v in place)
-        pairs.update((a, b) for i, a in enumerate(ids) for b in ids[i + 1 :])
-    ends = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
+def interaction_graph(problem: Problem, relevant: Relevant, together: Sequence[int] = ()) -> UndirectedGraph:
+    """The graph that joins the unobserved variables of each relevant factor, and those of `together`."""
+    from sepset.kernels.compiled.planning import scope_graph
+
+    kept, place = relevant.places, np.full(len(problem.variables), -1)
+    place[kept] = np.arange(len(kept))
+    joined = np.array(sorted(place[v] for v in together if place[v] >= 0), np.int64)
+    _, _, start, near = scope_graph(*problem.scopes, relevant.numbers, place, joined, len(kept))
+    sources = np.repeat(np.arange(len(kept)), np.diff(start))
+    once = sources < near
     names = [problem.variables[v].name for v in relevant.variables]
-    return UndirectedGraph.from_arrays(names, sources=ends[:, 0], targets=ends[:, 1])
+    return UndirectedGraph.from_arrays(names, sources=sources[once], targets=near[once])
 
 
 def make_plan(

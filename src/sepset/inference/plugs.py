@@ -172,25 +172,30 @@ def parts_of(problem: Problem, evidence: Evidence) -> Iterator[Part]:
 
 def _tables_of(problem: Problem) -> tuple[tuple[Part, ...], tuple[int, ...]]:
     """The single tables of a problem, those of one shape together, and the places of all other blocks."""
-    tables, firsts, rest = dict[Shape, list[Single]](), dict[Shape, list[int]](), []
+    start, members = (part.tolist() for part in problem.scopes)
+    parts, cards = problem.variables.parts, problem.variables.cards.tolist()
+    variables: Any = parts if len(parts) == len(problem.variables) else problem.variables  # which takes longer
+    tables, firsts, rest = dict[Shape, list[Table]](), dict[Shape, list[int]](), []
     for place, (block, first) in enumerate(zip(problem.blocks, problem.offsets.tolist(), strict=False)):
         if type(block) is Single and type(block.value) is Table:
-            block.factor(0, problem.variables)  # which checks its scope
-            tables.setdefault(block.value.shape, []).append(block)
-            firsts.setdefault(block.value.shape, []).append(first)
+            scope = members[start[first] : start[first + 1]]
+            if [variables[v] for v in scope] != [*block.value.scope]:
+                block.factor(0, problem.variables)  # which says what differs
+            shape = tuple([cards[v] for v in scope])
+            tables.setdefault(shape, []).append(block.value)
+            firsts.setdefault(shape, []).append(first)
         else:
             rest.append(place)
-    scopes = (np.concatenate([block.scopes for block in blocks]) for blocks in tables.values())
-    numbers, logs = (
-        map(np.array, firsts.values()),
-        (read_only(_log_rows([b.value for b in bs])) for bs in tables.values()),
-    )
-    return tuple(Part(*part) for part in zip(scopes, numbers, logs, strict=True)), tuple(rest)
+    numbers = {shape: np.array(each) for shape, each in firsts.items()}
+    starts, places = problem.scopes
+    scopes = [places[starts[each][:, None] + np.arange(len(shape))] for shape, each in numbers.items()]
+    logs = [read_only(_log_rows(each)) for each in tables.values()]
+    return tuple(Part(*part) for part in zip(scopes, numbers.values(), logs, strict=True)), tuple(rest)
 
 
 def _log_rows(tables: Sequence[Any]) -> Floats:
     """The logarithms of tables of one size, one row each."""
-    rows = np.array([table.flat for table in tables])
+    rows = np.concatenate([table.flat for table in tables]).reshape(len(tables), -1)
     is_linear = np.array([table.space == "linear" for table in tables])
     exponents = np.array([table.exponent for table in tables])
     rows[is_linear] = logarithms(rows[is_linear]) + (exponents[is_linear] * LN2)[:, None]

@@ -24,6 +24,7 @@ from sepset.factors.algebra import Factor
 from sepset.factors.block import Block, FactorBlock, Single
 from sepset.factors.potentials import Potts
 from sepset.factors.table import Table
+from sepset.graphs.csr import pairs_within_rows
 from sepset.graphs.graph import UndirectedGraph
 from sepset.graphs.pictures.sketch import Sketch
 from sepset.models.blocks import FactorArray, over_scopes, pairwise, unary
@@ -513,13 +514,9 @@ def _assignment(factor: Factor, columns: Mapping[Any, AnyArray], row: int) -> di
 
 def markov_graph(problem: Problem) -> UndirectedGraph:
     """The undirected graph of a problem's visible variables: neighbors share a factor, or a chain of hidden ones."""
-    pairs = [np.zeros((0, 2), np.int64)]
-    for part in problem.blocks:
-        axes = itertools.combinations(range(part.scopes.shape[1]), 2)
-        pairs += [part.scopes[:, list(two)].astype(np.int64) for two in axes]
-    sources, targets = np.concatenate(pairs).T
-    names = problem.variables.names
-    graph = UndirectedGraph.from_arrays(names, sources=sources, targets=targets)
+    start, members = problem.scopes
+    pairs, names = pairs_within_rows((start, members.astype(np.int32))), problem.variables.names
+    graph = UndirectedGraph.from_arrays(names, sources=pairs[:, 0], targets=pairs[:, 1])
     if problem.num_visible == len(names):
         return graph
     return _without_hidden(graph, names[problem.num_visible :])

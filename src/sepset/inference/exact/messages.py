@@ -148,7 +148,7 @@ def plan_tree(
     problem: Problem, plan: EliminationPlan, together: Sequence[int] = ()
 ) -> tuple[clusters.ClusterTree, int | None]:
     """The clique tree of a plan's order, and its strong root if the problem is hybrid."""
-    graph = interaction_graph(problem, plan.relevant, [together])
+    graph = interaction_graph(problem, plan.relevant, together)
     tree = clusters.tree_decomposition(graph, plan.elimination, joined=is_hybrid(problem))
     continuous = {v.name for v in problem.variables if not v.is_discrete} & set(tree.variables)
     if not continuous or len(continuous) == len(tree.variables):

@@ -19,6 +19,7 @@ import numpy as np
 from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.base.threads import require_time
 from sepset.errors import TooLarge
+from sepset.graphs.csr import pairs_within_rows
 from sepset.graphs.graph import UndirectedGraph
 from sepset.graphs.ordering import MinFill, elimination_order
 from sepset.inference.wiring import Wiring
@@ -97,13 +98,7 @@ class MiniBuckets:
 
 def search_order(wiring: Wiring) -> Ints:
     """The variables in the order of a search: the last one to be eliminated first."""
-    pairs = [
-        (int(a), int(b))
-        for f in range(wiring.num_factors)
-        for at, a in enumerate(wiring.scope(f))
-        for b in wiring.scope(f)[at + 1 :]
-    ]
-    ends = np.array(sorted({(min(p), max(p)) for p in pairs}), np.int64).reshape(-1, 2)
+    ends = pairs_within_rows((wiring.plugs.starts, wiring.plugs.scope.astype(np.int32)))
     names = [str(i) for i in range(wiring.num_variables)]
     graph = UndirectedGraph.from_arrays(names, sources=ends[:, 0], targets=ends[:, 1])
     cards = dict(zip(names, wiring.plugs.cards.tolist(), strict=True))

@@ -122,12 +122,10 @@ class ClusterBP:
     def _built(self, wiring: Wiring) -> ClusterGraph:
         """The join graph of the model's factors along an order of little fill-in."""
         names = [wiring.name(i) for i in range(wiring.num_variables)]
-        places = [wiring.scope(f) for f in range(wiring.num_factors)]
-        starts = np.cumsum([0, *map(len, places)])
-        pairs = pairs_within_rows((starts, np.concatenate([np.zeros(0, np.int32), *places]).astype(np.int32)))
+        pairs = pairs_within_rows((wiring.plugs.starts, wiring.plugs.scope.astype(np.int32)))
         graph = UndirectedGraph.from_arrays(names, sources=pairs[:, 0], targets=pairs[:, 1])
         cards = dict(zip(names, wiring.plugs.cards.tolist(), strict=True))
         require_time()
         order = elimination_order(graph, cards, method=MinFill()).order
-        scopes = [[names[i] for i in scope.tolist()] for scope in places]
+        scopes = [[names[i] for i in wiring.scope(f).tolist()] for f in range(wiring.num_factors)]
         return join_graph(scopes, order, bound=max(self.bound, 1, *map(len, scopes)))
