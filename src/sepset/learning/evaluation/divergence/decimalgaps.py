@@ -57,7 +57,7 @@ as_decimals: Any = np.frompyfunc(Decimal, 1, 1)
 
 
 class ExactParts(NamedTuple):
-    """What the graph loses in the real variables, what the parameters of each family do, and a bound of the error."""
+    """The losses in real variables by the graph and by the parameters of each family, and a bound of the error."""
 
     structure: float
     families: dict[str, float]
@@ -65,7 +65,7 @@ class ExactParts(NamedTuple):
 
 
 class _Left(NamedTuple):
-    """What other numbers leave open: the coordinates among them, and the log determinant over these."""
+    """The coordinates that other numbers leave open, and the log determinant over these."""
 
     open: tuple[int, ...]
     log_det: Decimal
@@ -171,7 +171,7 @@ class _Attempt:
 
     @lazy
     def _own(self) -> dict[str, list[_Left]]:
-        """What the noise of each line of the truth leaves open in each context."""
+        """The coordinates that the noise of each line of the truth leaves open in each context."""
         return {own.child.name: [self._left(C, 0) for C in as_decimals(own.covariance)] for own in self._lines}
 
     @lazy
@@ -191,7 +191,7 @@ class _Attempt:
         return tuple(own.child for own in self._lines), tuple(dict.fromkeys(d for line in lines for d in line.by))
 
     def parts(self) -> tuple[Decimal, dict[str, Decimal]]:
-        """What the graph loses, and what the parameters of each family do."""
+        """The loss by the graph, and those by the parameters of each family."""
         families = {own.child.name: ZERO for own in self._lines}
         left = {own.child.name: (own, self._own[own.child.name]) for own in self._lines}
         for cpd in self._differing:
@@ -225,7 +225,7 @@ class _Attempt:
         return total
 
     def _compared(self, cpd: LinearGaussian) -> tuple[Decimal, list[_Left]]:
-        """What the parameters of a line lose, and what its parents leave open in each context."""
+        """The loss by the parameters of a line, and what its parents leave open in each context."""
         weights, G = self._second(cpd)
         total, left, first = ZERO, list[_Left](), G.shape[1] - cpd.child.size
         for d in range(len(weights)):
@@ -262,7 +262,7 @@ class _Attempt:
         return True
 
     def _left(self, matrix: Decimals, first: int) -> _Left:
-        """What the first numbers leave of the others, one after the other."""
+        """The coordinates that the first numbers leave open of the others, one after the other."""
         rest, terms, open_, log_det = matrix.copy(), np.diagonal(matrix), list[int](), ZERO
         for j in range(len(rest)):
             pivot = rest[j, j]

@@ -37,8 +37,8 @@ from sepset.cpds.lineargaussian import LinearGaussian, is_linear_gaussian
 from sepset.engine.kept import engine_for
 from sepset.errors import TooLarge
 from sepset.factors.coordinates import entries, places, width
-from sepset.inference.capabilities import can, moments
-from sepset.inference.method import ContextMoments, FindsMoments, Method
+from sepset.inference.capabilities import moments
+from sepset.inference.method import ContextMoments, FindsMoments, Method, can
 from sepset.learning.evaluation.divergence.decimalgaps import ExactParts, Marginal, exact_parts
 from sepset.learning.evaluation.divergence.expectedlog import is_same
 from sepset.models.bayesnet import BayesNet
@@ -51,7 +51,7 @@ SURE = 0.1
 
 
 class Gap(NamedTuple):
-    """What a family adds to a divergence: by its graph, by its parameters, and a bound of the errors of both."""
+    """The part of a family in a divergence: by its graph, by its parameters, and a bound of the errors of both."""
 
     graph: float
     parameters: float
@@ -97,7 +97,7 @@ class GaussianTruth:
     method: Method | None = None
 
     def gap(self, model: BayesNet, child: str) -> Gap:
-        """What the family of a child adds; infinite if only one of the lines is deterministic."""
+        """The part of the family of a child; infinite if only one of the lines is deterministic."""
         own, cpd = line_of(self.network, child), line_of(model, child)
         if is_same(own, cpd):  # whatever its marginal is
             return Gap(0.0, 0.0)
@@ -255,7 +255,7 @@ def _absolute(cpd: LinearGaussian) -> LinearGaussian:
 
 def _triangle(root: Floats) -> Floats:
     """The triangular factor of columns, with zeros below."""
-    R = np.linalg.qr(root, mode="r") if root.shape[1] > 0 else root
+    R = np.asarray(np.linalg.qr(root, mode="r")) if root.shape[1] > 0 else root
     return np.pad(R, ((0, 0), (0, root.shape[2] - R.shape[1]), (0, 0)))
 
 
