@@ -115,9 +115,9 @@ class RegressionMoments:
         joint = tuple(dict.fromkeys((*contexts, *(d for regression in above for d in regression.by))))
         size = num_entries(joint) * (width(scope) + 1) ** 2
         targets: tuple[AnyVariable, ...] = (*contexts, *wanted)
-        if size > MOST_MOMENT_ENTRIES or (
-            size > costs.MOMENT_ENTRIES_LISTED_OUTRIGHT and size > frontier_size(self.problem, targets)
-        ):
+        is_shared = self.discrete is None  # by the moments of all numbers, which are listed once
+        outright = costs.MOMENT_ENTRIES_LISTED_ONCE if is_shared else costs.MOMENT_ENTRIES_LISTED_OUTRIGHT
+        if size > MOST_MOMENT_ENTRIES or (size > outright and size > frontier_size(self.problem, targets)):
             return forward_moments(self.problem, wanted, contexts, largest=MOST_MOMENT_ENTRIES)
         found = self._listed.get((scope, joint), lambda: self._in_all_states(above, scope, joint))
         at = places(scope, wanted)
@@ -303,7 +303,10 @@ def _schedule(problem: Problem, targets: Sequence[AnyVariable]) -> tuple[list[tu
             waiting[child] = everyone[child]
             stack += everyone[child].parents
     waiting = {child: node for child, node in everyone.items() if child in waiting}
-    needed = {v: {n.child for n in waiting.values() if v in n.parents} for v in waiting}
+    needed: dict[AnyVariable, set[AnyVariable]] = {v: set() for v in waiting}
+    for node in waiting.values():
+        for parent in node.parents:
+            needed[parent].add(node.child)
     frontier: set[AnyVariable] = set()
     steps: list[tuple[Node, set[AnyVariable]]] = []
     placed: set[AnyVariable] = set()
