@@ -25,9 +25,8 @@ from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sepset.base.arraytypes import Floats, Ints
+from sepset.base.arraytypes import Floats, Ints, Objects
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.cpds.lineargaussian import LinearGaussian, is_linear_gaussian
@@ -38,7 +37,7 @@ from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Vector
 
 Marginal: TypeAlias = Callable[[Sequence[str]], Floats]
-Decimals: TypeAlias = NDArray[np.object_]
+Decimals: TypeAlias = Objects
 
 LADDER = (60, 200, 700)
 """The digits that are tried."""
