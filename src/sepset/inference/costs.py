@@ -305,7 +305,7 @@ CHOICES_CACHED = 2**20
 """Choices up to which their layout is cached for the next question about the same rows."""
 
 MOMENT_ENTRIES_LISTED_ONCE = 2**24
-"""Entries of the moments of all numbers of a network without states, up to which these serve every question."""
+"""Entries of the moments of all real variables, if no others are there, up to which these serve every question."""
 
 MOMENT_ENTRIES_LISTED_OUTRIGHT = 2**18
 """Entries of the moments in all joint states up to which they are computed without estimating a sweep's size."""
