@@ -44,8 +44,8 @@ def modes_one_by_one(prepared: Prepared, rows: EvidenceRows, targets: Sequence[i
     made, log_partition = by_posteriors(prepared, different, targets, workers)
     for row in np.flatnonzero(log_partition > -np.inf):
         empty = np.flatnonzero(np.isnan(made.reals[row])).tolist()
-        open_ = [made.real_positions[column] for column in empty]
-        for column, found in zip(empty, _each_marginal(prepared, open_, different.evidence(int(row))), strict=True):
+        asked = [made.real_positions[column] for column in empty]
+        for column, found in zip(empty, _each_marginal(prepared, asked, different.evidence(int(row))), strict=True):
             made.reals[row, column] = np.ravel(found.mode())[0]
     return RowValues(made, log_partition).take(which)
 

@@ -10,6 +10,7 @@ import pytest
 
 import sepset as ss
 from sepset.inference import costs
+from sepset.inference.hybrid.questions import RegressionQuestions
 from support import rational_normals
 
 
@@ -246,6 +247,28 @@ def test_marginals_beside_discrete_variables(method, monkeypatch):
     hidden = ss.marginals(net, given={"y": 1.0}, method=method)
     assert hidden["c"][0] == pytest.approx(weights[0] / weights.sum())
     assert hidden["x"].mean() == pytest.approx(weights @ [0.5, 1.2] / weights.sum())
+
+
+@pytest.mark.parametrize("first", ["joint", "marginals"])
+def test_the_residual_of_all_variables_is_that_of_sums_over_paths(first, monkeypatch):
+    x, y, z = ss.Real("x"), ss.Real("y"), ss.Real("z")
+    net = ss.BayesNet(
+        ss.LinearGaussian(x, 0.0, covariance=1.0),
+        ss.LinearGaussian(y, 0.0, coefficients=[1.0], covariance=1.0, given=x),
+        ss.LinearGaussian(z, 0.0, coefficients=[1.0], covariance=1.0, given=y),
+    )
+
+    def refuse(*_):
+        raise AssertionError("an elimination was measured")
+
+    monkeypatch.setattr(costs, "NUMBERS_SWEPT", 0)
+    monkeypatch.setattr(RegressionQuestions, "loss", refuse)
+    engine = ss.prepare(net, method=ss.VariableElimination())
+    if first == "marginals":
+        assert 0.0 < engine.marginals(given={"z": 3.0}).info["residual"] < 1e-12
+    found = engine.query(["x", "y"], given={"z": 3.0})
+    np.testing.assert_allclose(found.distribution.mu, [1.0, 2.0], rtol=1e-12)
+    assert 0.0 < found.info["residual"] < 1e-12
 
 
 def test_marginals_given_what_cannot_be(monkeypatch):

@@ -203,11 +203,7 @@ class PreparedElimination:
             return None
         if not (targets or evidence.reals) or not widths.carries(targets, evidence):
             return None
-        kinds = (evidence.codes, evidence.weights, evidence.reals)
-        key = (
-            tuple(targets),
-            *(tuple((v, np.asarray(x).tobytes()) for v, x in sorted(kind.items())) for kind in kinds),
-        )
+        key = tuple(targets), _key(evidence)
         return self._ancestries.get(key, lambda: known.narrowed(targets, evidence).ancestry(targets, evidence))
 
     def carried_marginals(self, evidence: Evidence) -> AncestralMarginals | None:
@@ -218,14 +214,16 @@ class PreparedElimination:
         return self._carried_marginals.get(_key(evidence), lambda: known.ancestral_marginals(evidence))
 
     def _residual_of_paths(self, targets: Sequence[int], evidence: Evidence) -> float | None:
-        """That of an answer from sums over paths; None if it was found otherwise."""
-        carried: AncestralAnswer | AncestralMarginals | None
+        """That of an answer from sums over paths; None if it was found otherwise.
+
+        All unobserved variables are asked for together or one by one: the larger of what was found.
+        """
         if len(targets) + len(evidence.observed) < len(self.problem.variables):
             carried = self._carried(targets, evidence)
-        else:
-            carried = self._ancestries.find((tuple(targets), _key(evidence)))
-            carried = carried or self._carried_marginals.find(_key(evidence))
-        return None if carried is None else carried.residual
+            return None if carried is None else carried.residual
+        key = _key(evidence)
+        joint, each = self._ancestries.find((tuple(targets), key)), self._carried_marginals.find(key)
+        return max((one.residual for one in (joint, each) if one is not None), default=None)
 
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets` given the evidence, in the order asked."""
@@ -420,6 +418,7 @@ class PreparedElimination:
 
 
 def _key(evidence: Evidence) -> Hashable:
+    """The findings as a key of a cache."""
     kinds = (evidence.codes, evidence.weights, evidence.reals)
     return tuple(tuple((v, np.asarray(x).tobytes()) for v, x in sorted(kind.items())) for kind in kinds)
 
