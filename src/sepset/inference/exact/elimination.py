@@ -28,6 +28,7 @@ from sepset.inference.buckets.evidencefactors import reduced_factors
 from sepset.inference.buckets.pool import product
 from sepset.inference.exact.digits import canonical_loss
 from sepset.inference.hybrid.questions import AncestralAnswer, AncestralMarginals, RegressionQuestions
+from sepset.inference.hybrid.wide import WideAnswer
 from sepset.inference.hybrid.widths import Widths, all_regressions
 from sepset.inference.maxima import limited_rows
 from sepset.inference.method import Answer, Best, check_settings
@@ -169,6 +170,7 @@ class PreparedElimination:
         self._plans: Cache[EliminationPlan] = Cache()
         self._ancestries: Cache[AncestralAnswer | None] = Cache(4)
         self._carried_marginals: Cache[AncestralMarginals | None] = Cache(2)
+        self._wide: Cache[WideAnswer | None] = Cache(2)
 
     @lazy
     def _regressions(self) -> RegressionQuestions | None:
@@ -185,8 +187,24 @@ class PreparedElimination:
         is_covered = widths is not None and known is not None and widths.covers(targets, evidence)
         return known.narrowed(targets, evidence) if known is not None and is_covered else None
 
+    def wide(
+        self, targets: Sequence[int], evidence: Evidence, known: RegressionQuestions | None = None
+    ) -> WideAnswer | None:
+        """The answer about more numbers than a sweep takes, by an elimination in moment form; None if that is long.
+
+        Args:
+            known: the questions in moment form, if they are at hand.
+        """
+        known = known or self._regressions
+        if self.widths is None or known is None or not self.widths.takes_many(targets, evidence):
+            return None
+        own = known.narrowed(targets, evidence)
+        return self._wide.get((tuple(targets), _key(evidence)), lambda: own.wide(targets, evidence))
+
     def residual(self, targets: Sequence[int], evidence: Evidence) -> float | None:
         """The largest relative residual, or loss of digits in canonical form; None if it was not measured."""
+        if (wide := self.wide(targets, evidence)) is not None:
+            return wide.residual
         if self._regressions is None:
             discrete = self.problem.variables.all_discrete
             return None if discrete else canonical_loss(reduced_factors(self.problem, evidence))
@@ -227,6 +245,8 @@ class PreparedElimination:
 
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets` given the evidence, in the order asked."""
+        if (wide := self.wide(targets, evidence)) is not None and (found := wide.query()) is not None:
+            return found
         if (moments := self.by_moments(targets, evidence)) is not None:
             return moments.query(targets, evidence)
         variables = [self.problem.variables[v] for v in targets]
@@ -303,7 +323,10 @@ class PreparedElimination:
 
     def marginals(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
         """Each marginal by its own elimination, when it is read."""
-        if (moments := self.by_moments(range(len(self.problem.variables)), evidence)) is not None:
+        everyone = range(len(self.problem.variables))
+        if (wide := self.wide(everyone, evidence)) is not None and (found := wide.marginals()) is not None:
+            return found
+        if (moments := self.by_moments(everyone, evidence)) is not None:
             return moments.marginals(evidence)
         if (carried := self.carried_marginals(evidence)) is not None:
             return carried.read, carried.log_partition
@@ -311,6 +334,8 @@ class PreparedElimination:
 
     def log_partition(self, evidence: Evidence) -> float:
         """The logarithm of the total weight consistent with the evidence."""
+        if (wide := self.wide((), evidence)) is not None:
+            return wide.log_partition
         if (moments := self.by_moments((), evidence)) is not None:
             return moments.log_partition(evidence)
         if (carried := self._carried((), evidence)) is not None:
@@ -319,6 +344,8 @@ class PreparedElimination:
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out first."""
+        if (wide := self.wide(over, evidence)) is not None:
+            return wide.best()
         if (moments := self.by_moments(over, evidence)) is not None:
             return moments.best(evidence, over)
         over = self.problem.with_determined(over, evidence.observed, touched=evidence.weights)
@@ -339,6 +366,8 @@ class PreparedElimination:
     def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
         """Independent draws of every unobserved variable from the posterior."""
         hidden = without(range(len(self.problem.variables)), evidence.observed)
+        if (wide := self.wide(hidden, evidence)) is not None:
+            return wide.sample(num_rows, rng)
         if (moments := self.by_moments(hidden, evidence)) is not None:
             return moments.sample(num_rows, evidence, rng)
         plan = self._plan(hidden, evidence, [], joint=False)

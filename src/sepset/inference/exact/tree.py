@@ -18,6 +18,7 @@ from sepset.factors.table import Table
 from sepset.inference.exact.elimination import VariableElimination
 from sepset.inference.exact.messages import Calibration, Pass, is_hybrid, plan_tree, tree_factors
 from sepset.inference.hybrid.questions import RegressionQuestions
+from sepset.inference.hybrid.wide import WideAnswer
 from sepset.inference.method import Answer, Best, Calibrated, EliminationMethod
 from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan
 from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
@@ -74,8 +75,17 @@ class PreparedTree:
         known = self._regressions
         return None if known is None else known.narrowed(targets, evidence)
 
+    def wide(self, targets: Sequence[int], evidence: Evidence) -> WideAnswer | None:
+        """The answer about more numbers than a sweep takes, by an elimination in moment form; None if that is long."""
+        widths = self._elimination.widths
+        if widths is None or not widths.takes_many(targets, evidence):
+            return None
+        return self._elimination.wide(targets, evidence, self._regressions)
+
     def residual(self, targets: Sequence[int], evidence: Evidence) -> float | None:
         """The largest relative residual, or loss of digits in canonical form; None if it was not measured."""
+        if (wide := self.wide(targets, evidence)) is not None:
+            return wide.residual
         found = self.by_moments(targets, evidence)
         return self._elimination.residual(targets, evidence) if found is None else found.residual(targets, evidence)
 
@@ -96,8 +106,10 @@ class PreparedTree:
 
     def marginals(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
         """A reader of single marginals from one tree; mixtures collapse to the Gaussian with their moments."""
-        moments = self.by_moments(range(len(self.problem.variables)), evidence)
-        if moments is not None:
+        everyone = range(len(self.problem.variables))
+        if (wide := self.wide(everyone, evidence)) is not None and (found := wide.marginals()) is not None:
+            return found
+        if (moments := self.by_moments(everyone, evidence)) is not None:
             each, log_partition = moments.marginals(evidence)
             return lambda target: _collapsed(each(target)), log_partition
         if (carried := self._elimination.carried_marginals(evidence)) is not None:
@@ -113,6 +125,8 @@ class PreparedTree:
 
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets`, from a tree over the relevant part in which one clique holds them all."""
+        if (wide := self.wide(targets, evidence)) is not None and (found := wide.query()) is not None:
+            return found
         if (moments := self.by_moments(targets, evidence)) is not None:
             return moments.query(targets, evidence)
         if not self.problem.variables.all_discrete:
@@ -143,6 +157,8 @@ class PreparedTree:
 
     def log_partition(self, evidence: Evidence) -> float:
         """The logarithm of the total weight consistent with the evidence."""
+        if (wide := self.wide((), evidence)) is not None:
+            return wide.log_partition
         if (moments := self.by_moments((), evidence)) is not None:
             return moments.log_partition(evidence)
         if not self.problem.variables.all_discrete:
@@ -151,11 +167,16 @@ class PreparedTree:
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out first."""
+        if (wide := self.wide(over, evidence)) is not None:
+            return wide.best()
         moments = self.by_moments(over, evidence)
         return self._elimination.best(evidence, over) if moments is None else moments.best(evidence, over)
 
     def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
         """Independent draws of every unobserved variable from the posterior."""
+        hidden = without(range(len(self.problem.variables)), evidence.observed)
+        if (wide := self.wide(hidden, evidence)) is not None:
+            return wide.sample(num_rows, rng)
         moments = self.by_moments(range(len(self.problem.variables)), evidence)
         drawer = self._elimination if moments is None else moments
         return drawer.sample(num_rows, evidence, rng)

@@ -121,13 +121,7 @@ class Ancestry:
     @lazy
     def _parameters(self) -> tuple[Floats, Floats, Floats]:
         """The slope of every arc; the intercept and the variance of every coordinate."""
-        flat = self.part.coordinates.flat
-        start, above, first, slope_first = flat.structure
-        count = np.diff(start)
-        child = np.repeat(np.arange(len(count)), count)
-        at = slope_first[child] + self._entries[child] * count[child] + np.arange(len(above)) - start[child]
-        own = first + self._entries
-        return flat.slopes[at], flat.intercept[own], flat.variance[own]
+        return self.part.coordinates.selected(self._entries)
 
     def _weighed(self) -> Weighed:
         """The weights of all coordinates in the numbers found and in the targets."""

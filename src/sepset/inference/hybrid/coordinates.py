@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from graphlib import TopologicalSorter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -139,7 +139,7 @@ class Coordinates:
         ]
         found = replace(self, all=tuple(made))
         if self.all:
-            carry_over(self, found, "reals", "structure", "layout")
+            carry_over(self, found, "reals", "structure", "layout", "owner", "places")
         return found
 
     def __len__(self) -> int:
@@ -158,6 +158,43 @@ class Coordinates:
     def column(self, variable: int) -> int:
         """The coordinate of a scalar variable."""
         return int(self.families[variable].own[0])
+
+    @lazy
+    def owner(self) -> Ints:
+        """The position of the variable of each coordinate."""
+        sizes = [len(family.own) for family in self.families.values()]
+        return np.repeat(np.array(list(self.families), np.int64), sizes)
+
+    @lazy
+    def places(self) -> Mapping[int, Any]:
+        """The coordinate of each scalar variable, and the coordinates of each vector, by its position."""
+        return {v: f.own if len(f.own) > 1 else int(f.own[0]) for v, f in self.families.items()}
+
+    def entries_given(self, codes: Mapping[int, int], among: Bools) -> Ints | None:
+        """For each coordinate the row of its parameters in these states; None if one of some depends on others.
+
+        Args:
+            codes: the states of contexts, by their positions.
+            among: the coordinates that are looked at.
+        """
+        coordinate, context, stride = self._strides
+        known = np.array([codes.get(v, -1) for v in self.contexts], np.int64)
+        if (known[context[among[coordinate]]] < 0).any():
+            return None
+        return np.bincount(coordinate, stride * np.maximum(known, 0)[context], len(self)).astype(np.int64)
+
+    @lazy
+    def _strides(self) -> tuple[Ints, Ints, Ints]:
+        """Each coordinate once for every context it depends on, the context, and how far its states are apart."""
+        coordinate, context, stride = list[int](), list[int](), list[int]()
+        for i, part in enumerate(self.all):
+            step = 1
+            for place in reversed(part.by):
+                coordinate.append(i)
+                context.append(place)
+                stride.append(step)
+                step *= int(self.cards[place])
+        return np.array(coordinate, np.int64), np.array(context, np.int64), np.array(stride, np.int64)
 
     def entry(self, by: tuple[int, ...], contexts: Ints) -> Ints:
         """The index of the joint state of some contexts in each row of states."""
@@ -180,6 +217,20 @@ class Coordinates:
         """The parameters, concatenated."""
         columns = zip(*((part.intercept, part.slopes.reshape(-1), part.variance) for part in self.all), strict=True)
         return Flat(self.structure, *(np.concatenate(column) for column in columns))
+
+    def selected(self, entries: Ints) -> tuple[Floats, Floats, Floats]:
+        """The slope of every arc; the intercept and the variance of every coordinate, in one context.
+
+        Args:
+            entries: for each coordinate the row of its parameters.
+        """
+        flat = self.flat
+        start, above, first, slope_first = flat.structure
+        count = np.diff(start)
+        child = np.repeat(np.arange(len(count)), count)
+        at = slope_first[child] + entries[child] * count[child] + np.arange(len(above)) - start[child]
+        own = first + entries
+        return flat.slopes[at], flat.intercept[own], flat.variance[own]
 
     @lazy
     def layout(self) -> tuple[Ints, Ints, Ints]:

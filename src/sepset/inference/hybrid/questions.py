@@ -41,6 +41,7 @@ from sepset.inference.hybrid.discretepart import DiscretePart, discrete_part
 from sepset.inference.hybrid.posteriors import Posterior
 from sepset.inference.hybrid.residuals import canonical_loss, residual
 from sepset.inference.hybrid.weightedcontexts import WeightedContexts, Weights, weighted
+from sepset.inference.hybrid.wide import WideAnswer, WideQuestions
 from sepset.inference.hybrid.widths import Widths, all_regressions, check_entries
 from sepset.inference.method import (
     LARGEST_RESIDUAL,
@@ -260,6 +261,14 @@ class RegressionQuestions:
             )
 
         return self._narrowed.get(key, made)
+
+    @lazy
+    def _many(self) -> WideQuestions:
+        return WideQuestions(self.problem, self.coordinates, self.widths, self._contexts)
+
+    def wide(self, targets: Sequence[int], evidence: Evidence) -> WideAnswer | None:
+        """The answer about many numbers by an elimination; None if that is long, or numbers depend on hidden states."""
+        return self._many.answer(targets, evidence)
 
     def ancestry(self, targets: Sequence[int], evidence: Evidence) -> AncestralAnswer | None:
         """The moments of real targets as sums over their ancestors; None if these depend on hidden contexts.

@@ -99,6 +99,16 @@ class Widths:
         sizes = self.part_sizes(wanted, found)
         return not len(sizes) or int(sizes.max()) <= costs.NUMBERS_SWEPT
 
+    def takes_many(self, targets: Sequence[int], evidence: Evidence) -> bool:
+        """Whether a question needs more numbers than a sweep takes."""
+        if self.is_small or not self.prune:
+            return False
+        chosen = np.zeros(len(self._sizes), np.bool_)
+        chosen[[*targets, *evidence.reals]] = True
+        some = np.flatnonzero(chosen & (self._sizes > 0))
+        key = ("many", some.tobytes())
+        return self._found.get(key, lambda: int(self._sizes[self.ancestors(some)].sum()) > costs.NUMBERS_SWEPT)
+
     def carries(self, targets: Sequence[int], evidence: Evidence) -> bool:
         """Whether targets and findings are few enough to be sums over paths from their ancestors.
 

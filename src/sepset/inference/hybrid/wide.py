@@ -1,0 +1,230 @@
+"""Questions about more numbers than a sweep takes, if no state that they depend on is hidden.
+
+All hidden numbers of the question are eliminated (`reversals`), those asked for last: then what is left of these is
+their joint distribution. The states of the network are independent of the numbers, and a question to its discrete part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sepset.base.arraytypes import AnyArray, Bools, Floats, Ints
+from sepset.base.cache import Cache
+from sepset.base.lazy import lazy
+from sepset.factors.moments import Gaussian
+from sepset.factors.table import Table
+from sepset.inference import costs
+from sepset.inference.hybrid.conditioning import FOUND, MISSING, require_range
+from sepset.inference.hybrid.coordinates import Coordinates
+from sepset.inference.hybrid.reversals import Reversals, ReversedRows
+from sepset.inference.hybrid.weightedcontexts import WeightedContexts, Weights
+from sepset.inference.hybrid.widths import Widths
+from sepset.inference.method import LARGEST_RESIDUAL, Answer, Best
+from sepset.inference.result import Guarantee
+from sepset.problem import Problem
+from sepset.variables.evidence import Evidence
+from sepset.variables.variable import Vector
+
+RANGE = 1e-100
+"""Slopes, variances and findings below this or above its inverse are left to other ways."""
+
+Contexts = Callable[[Evidence, Sequence[Weights]], WeightedContexts]
+
+
+@dataclass(frozen=True, eq=False)
+class WideAnswer:
+    """The numbers of a question given the evidence.
+
+    Attributes:
+        problem: the problem.
+        targets: the positions asked for.
+        reversals: the elimination.
+        row: the evidence after it.
+        evidence: as it was given.
+        contexts: makes the discrete part, with weights.
+    """
+
+    problem: Problem
+    targets: tuple[int, ...] = field(repr=False)
+    reversals: Reversals = field(repr=False)
+    row: ReversedRows = field(repr=False)
+    evidence: Evidence = field(repr=False)
+    contexts: Contexts = field(repr=False)
+
+    @property
+    def _coordinates(self) -> Coordinates:
+        return self.reversals.coordinates
+
+    @property
+    def residual(self) -> float:
+        """How far rounding may have moved the answer, about, relative to its numbers."""
+        return max(float(self.row.error[0]), self.reversals.spread_error)
+
+    def _weighted(self, log_peak: float = 0.0, certain: int = 0) -> WeightedContexts:
+        return self.contexts(self.evidence, [Weights((), self.row.log_density + log_peak, self.row.exact + certain)])
+
+    @lazy
+    def log_partition(self) -> float:
+        """The log density of the evidence."""
+        return self._weighted().log_partition
+
+    @lazy
+    def reals(self) -> tuple[int, ...]:
+        """The real targets."""
+        return tuple(v for v in self.targets if v in self._coordinates.families)
+
+    def query(self) -> Answer | None:
+        """The joint of the targets, in their order; None if some are discrete and some are not, or they are many."""
+        if self.log_partition == -np.inf or not self.targets:
+            return Answer(Table.ones(), self.log_partition)
+        if len(self.reals) == len(self.targets):
+            own = int(self.reversals.last.sum())
+            is_small = own * own <= costs.MOST_CONTEXT_ENTRIES
+            return Answer(self.distribution, self.log_partition, Guarantee.EXACT) if is_small else None
+        contexts = self._weighted()
+        if self.reals or contexts.prepared is None:
+            return None
+        found = contexts.prepared.query([contexts.place[v] for v in self.targets], contexts.evidence)
+        return Answer(found.distribution, self.log_partition, Guarantee.EXACT)
+
+    @lazy
+    def distribution(self) -> Gaussian:
+        """The joint distribution of real targets."""
+        own = np.concatenate([self._coordinates.families[v].own for v in self.reals])
+        order = self.reversals.order
+        rank = np.zeros(len(self.reversals.kinds), np.int64)
+        rank[order] = np.arange(len(order)) - (len(order) - len(own))
+        covariance = self.reversals.covariance[rank[own][:, None], rank[own]]
+        require_range(covariance)
+        scope = tuple(v for v in map(self.problem.variables.__getitem__, self.reals) if isinstance(v, Vector))
+        return Gaussian._make(scope, self.row.values[0, own], covariance)
+
+    def best(self) -> Best:
+        """The most probable values of all targets."""
+        contexts = self._weighted(*self.reversals.log_peak)
+        states = [v for v in self.targets if v not in self._coordinates.families]
+        log_value, found = contexts.log_partition, {}
+        if states and contexts.prepared is not None:
+            best = contexts.prepared.best(contexts.evidence, [contexts.place[v] for v in states])
+            log_value = best.log_value + contexts.constant
+            found = {v: int(best.values[contexts.place[v]]) for v in states if best.log_value > -np.inf}
+        if log_value == -np.inf:
+            return Best({}, -np.inf)
+        return Best(self._with_numbers(found, self.row.values[0]), log_value)
+
+    def _with_numbers(self, found: dict[int, Any], values: Floats) -> dict[int, Any]:
+        """The states and numbers of the targets, in their order."""
+        places = self._coordinates.places
+        return {v: found[v] if v in found else values[places[v]] for v in self.targets}
+
+    def sample(self, num_rows: int, rng: np.random.Generator) -> dict[int, AnyArray]:
+        """Independent draws of all targets."""
+        contexts = self._weighted()
+        inside = {} if contexts.prepared is None else contexts.prepared.sample(num_rows, contexts.evidence, rng)
+        drawn: dict[int, AnyArray] = {v: inside[i] for v, i in contexts.place.items() if i in inside}
+        hidden, numbers = self.reversals.hidden, self.reversals.draws(self.row.constants[:, 0], num_rows, rng)
+        at = np.zeros(len(self.reversals.kinds), np.int64)
+        at[hidden] = np.arange(len(hidden))
+        for v in self.reals:
+            own = at[self._coordinates.families[v].own]
+            drawn[v] = numbers[:, own[0]] if len(own) == 1 else numbers[:, own]
+        return drawn
+
+    def marginals(self) -> tuple[Callable[[int], Any], float] | None:
+        """A reader of the marginal of each target, and the log density of the evidence; None if digits are lost."""
+        contexts, (variances, error) = self._weighted(), self.reversals.variances
+        if not error <= LARGEST_RESIDUAL or self._coordinates.has_vectors:
+            return None
+        if contexts.log_partition == -np.inf:
+            return lambda v: None, -np.inf
+        states = None if contexts.prepared is None else contexts.prepared.marginals(contexts.evidence)[0]
+        spread = np.zeros(len(self.reversals.kinds))
+        spread[self.reversals.hidden] = variances
+        require_range(spread)
+
+        def read(target: int) -> Any:
+            if target not in self._coordinates.families:
+                assert states is not None
+                return states(contexts.place[target])
+            own, variable = int(self._coordinates.families[target].own[0]), self.problem.variables[target]
+            assert isinstance(variable, Vector)
+            return Gaussian._make((variable,), self.row.values[0, own : own + 1], spread[own : own + 1, None])
+
+        return read, contexts.log_partition
+
+
+@dataclass(frozen=True, eq=False)
+class WideQuestions:
+    """Questions about many numbers of a problem of discrete variables and regressions.
+
+    Attributes:
+        problem: the problem.
+        coordinates: its regressions, or those that the questions need.
+        widths: the sizes of the parts of a question.
+        contexts: makes the discrete part, with weights.
+    """
+
+    problem: Problem
+    coordinates: Coordinates
+    widths: Widths
+    contexts: Contexts
+    _eliminations: Cache[Reversals] = field(default_factory=lambda: Cache(4), repr=False)
+
+    def answer(self, targets: Sequence[int], evidence: Evidence) -> WideAnswer | None:
+        """The numbers of a question; None if it is too wide, depends on hidden states, or loses digits."""
+        values = self.values(evidence)
+        reversals = self.reversals(targets, evidence)
+        if reversals is None or not _is_near(values):
+            return None
+        found = WideAnswer(self.problem, tuple(targets), reversals, reversals.rows(values[None]), evidence, self.contexts)
+        return found if found.residual <= LARGEST_RESIDUAL else None
+
+    def reversals(self, targets: Sequence[int], evidence: Evidence) -> Reversals | None:
+        """The elimination of all hidden numbers that a question needs, those asked for last; None if it is too wide."""
+        kinds, last = self._kinds(targets, evidence), self._among(targets)
+        last &= kinds == MISSING
+        codes = {v: evidence.codes[v] for v in self.coordinates.contexts if v in evidence.codes}
+        entries = self.coordinates.entries_given(codes, kinds > 0)
+        if entries is None or not self._is_in_range:
+            return None
+        made = self._eliminations.get(
+            (kinds.tobytes(), last.tobytes(), tuple(codes.items())),
+            lambda: Reversals(self.coordinates, entries, kinds, last),
+        )
+        return made if made.is_narrow else None
+
+    def values(self, evidence: Evidence) -> Floats:
+        """The observed number of each coordinate; zero for all others."""
+        found = np.zeros(len(self.coordinates))
+        if evidence.reals:
+            own = [self.coordinates.families[v].own for v in evidence.reals]
+            found[np.concatenate(own)] = np.concatenate([np.ravel(x) for x in evidence.reals.values()])
+        return found
+
+    def _among(self, positions: Sequence[int]) -> Bools:
+        """Which coordinates are of these variables."""
+        chosen = np.zeros(len(self.problem.variables), np.bool_)
+        chosen[list(positions)] = True
+        return np.asarray(chosen[self.coordinates.owner])
+
+    def _kinds(self, targets: Sequence[int], evidence: Evidence) -> Any:
+        found = np.array(sorted(evidence.reals), np.int64)
+        cards = self.problem.variables.cards
+        wanted = np.array(sorted(v for v in targets if cards[v] == 0), np.int64)
+        needed = self.widths.ancestors(np.concatenate([wanted, found]))[self.coordinates.owner]
+        return np.where(self._among(found.tolist()), FOUND, np.where(needed, MISSING, 0)).astype(np.uint8)
+
+    @lazy
+    def _is_in_range(self) -> bool:
+        flat = self.coordinates.flat
+        return all(map(_is_near, (flat.slopes, flat.variance, flat.intercept)))
+
+
+def _is_near(numbers: Floats) -> bool:
+    """Whether no number is near the ends of the range of floats."""
+    size = np.abs(numbers)
+    return bool(((size == 0.0) | ((size > RANGE) & (size < 1.0 / RANGE))).all())
