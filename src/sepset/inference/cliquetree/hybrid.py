@@ -13,7 +13,7 @@ from sepset.errors import NotApplicable
 from sepset.inference.capabilities import row_by_row
 from sepset.inference.completion import by_posteriors, complete_one_by_one, draw_one_by_one, modes_one_by_one
 from sepset.inference.conflict import impossible
-from sepset.inference.evidencerows import EvidenceRows, ListedRows, RowAnswers, RowCounts, RowValues, Workers
+from sepset.inference.evidencerows import ROWS_LOOKED_AT, EvidenceRows, ListedRows, RowAnswers, RowCounts, RowValues, Workers
 from sepset.inference.exact.messages import calibrate
 from sepset.inference.exact.tree import PreparedTree
 from sepset.inference.hybrid.coordinates import Coordinates
@@ -21,6 +21,7 @@ from sepset.inference.hybrid.discretepart import DiscretePart, discrete_part
 from sepset.inference.hybrid.moments import RegressionMoments
 from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.hybrid.rows import HybridRows
+from sepset.inference.hybrid.widerows import WideRows
 from sepset.inference.hybrid.widths import all_regressions
 from sepset.inference.method import ContextMoments, EliminationMethod
 from sepset.inference.values import Values, checked_regressions, checked_values, named_values, replaced
@@ -140,6 +141,26 @@ class RegressionTree(RowTree):
         return RegressionQuestions(
             self.problem, self.method, lambda: self.rows.coordinates, lambda: self.discrete, widths, widths.prune
         )
+
+    @lazy
+    def _wide_rows(self) -> WideRows:
+        widths = self._elimination.widths
+        assert widths is not None  # as checked before
+        return WideRows(self._regressions.many, widths, self.rows)
+
+    def answer_rows(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowAnswers:
+        """The log partition of every row, and in each the posterior of every target."""
+        widths = self._elimination.widths
+        if widths is None or widths.is_small:
+            return super().answer_rows(rows, targets, workers)
+        if not any(widths.narrow_order(targets, rows.evidence(row)) for row in range(min(len(rows), ROWS_LOOKED_AT))):
+            return super().answer_rows(rows, targets, workers)
+        done, found = self._wide_rows.answers(rows, targets, workers)
+        if len(done) == len(rows):
+            return found
+        others = np.setdiff1d(np.arange(len(rows)), done)
+        whole = found.joined(super().answer_rows(rows.take(others), targets, workers))
+        return whole.take(np.argsort(np.concatenate([done, others]), kind="stable"))
 
     def with_values(self, values: Values) -> RegressionTree:
         """The same plans with new values: an array for each table, a regression for each regression."""

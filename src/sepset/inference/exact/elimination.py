@@ -195,11 +195,11 @@ class PreparedElimination:
         Args:
             known: the questions in moment form, if they are at hand.
         """
-        known = known or self._regressions
-        if self.widths is None or known is None or not self.widths.takes_many(targets, evidence):
+        order = None if self.widths is None else self.widths.narrow_order(targets, evidence)
+        if order is None or (known := known or self._regressions) is None:
             return None
         own = known.narrowed(targets, evidence)
-        return self._wide.get((tuple(targets), _key(evidence)), lambda: own.wide(targets, evidence))
+        return self._wide.get((tuple(targets), _key(evidence)), lambda: own.wide(targets, evidence, order))
 
     def residual(self, targets: Sequence[int], evidence: Evidence) -> float | None:
         """The largest relative residual, or loss of digits in canonical form; None if it was not measured."""

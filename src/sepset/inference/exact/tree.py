@@ -77,10 +77,7 @@ class PreparedTree:
 
     def wide(self, targets: Sequence[int], evidence: Evidence) -> WideAnswer | None:
         """The answer about more numbers than a sweep takes, by an elimination in moment form; None if that is long."""
-        widths = self._elimination.widths
-        if widths is None or not widths.takes_many(targets, evidence):
-            return None
-        return self._elimination.wide(targets, evidence, self._regressions)
+        return None if self._regressions is None else self._elimination.wide(targets, evidence, self._regressions)
 
     def residual(self, targets: Sequence[int], evidence: Evidence) -> float | None:
         """The largest relative residual, or loss of digits in canonical form; None if it was not measured."""

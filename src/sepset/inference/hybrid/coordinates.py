@@ -170,18 +170,15 @@ class Coordinates:
         """The coordinate of each scalar variable, and the coordinates of each vector, by its position."""
         return {v: f.own if len(f.own) > 1 else int(f.own[0]) for v, f in self.families.items()}
 
-    def entries_given(self, codes: Mapping[int, int], among: Bools) -> Ints | None:
-        """For each coordinate the row of its parameters in these states; None if one of some depends on others.
+    def entries_given(self, codes: Mapping[int, int]) -> Ints:
+        """For each coordinate the row of its parameters in these states; the first of states that are not given.
 
         Args:
             codes: the states of contexts, by their positions.
-            among: the coordinates that are looked at.
         """
         coordinate, context, stride = self._strides
-        known = np.array([codes.get(v, -1) for v in self.contexts], np.int64)
-        if (known[context[among[coordinate]]] < 0).any():
-            return None
-        return np.bincount(coordinate, stride * np.maximum(known, 0)[context], len(self)).astype(np.int64)
+        known = np.array([codes.get(v, 0) for v in self.contexts], np.int64)
+        return np.bincount(coordinate, stride * known[context], len(self)).astype(np.int64)
 
     @lazy
     def _strides(self) -> tuple[Ints, Ints, Ints]:

@@ -38,6 +38,7 @@ from sepset.inference.hybrid.components import Component, components
 from sepset.inference.hybrid.conditioning import FOUND
 from sepset.inference.hybrid.coordinates import Coordinates
 from sepset.inference.hybrid.discretepart import DiscretePart, discrete_part
+from sepset.inference.hybrid.narroworders import NarrowOrder
 from sepset.inference.hybrid.posteriors import Posterior
 from sepset.inference.hybrid.residuals import canonical_loss, residual
 from sepset.inference.hybrid.weightedcontexts import WeightedContexts, Weights, weighted
@@ -263,12 +264,13 @@ class RegressionQuestions:
         return self._narrowed.get(key, made)
 
     @lazy
-    def _many(self) -> WideQuestions:
-        return WideQuestions(self.problem, self.coordinates, self.widths, self._contexts)
+    def many(self) -> WideQuestions:
+        """Questions about many numbers, by eliminations."""
+        return WideQuestions(self.problem, self.coordinates, self._contexts)
 
-    def wide(self, targets: Sequence[int], evidence: Evidence) -> WideAnswer | None:
-        """The answer about many numbers by an elimination; None if that is long, or numbers depend on hidden states."""
-        return self._many.answer(targets, evidence)
+    def wide(self, targets: Sequence[int], evidence: Evidence, order: NarrowOrder) -> WideAnswer | None:
+        """The answer about many numbers by an elimination in this order; None if digits are lost."""
+        return self.many.answer(targets, evidence, order)
 
     def ancestry(self, targets: Sequence[int], evidence: Evidence) -> AncestralAnswer | None:
         """The moments of real targets as sums over their ancestors; None if these depend on hidden contexts.

@@ -19,18 +19,15 @@ Reference: Shachter & Kenley (1989), Gaussian influence diagrams; Koller & Fried
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import Bools, Bytes, Floats, Ints
+from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.lazy import lazy
 from sepset.base.logarithms import LOG_2PI
 from sepset.base.threads import interruptible
-from sepset.errors import TooLarge
 from sepset.factors.regression import ON_SUPPORT
-from sepset.graphs.ordering import MinFill
-from sepset.graphs.symbolic import SymbolicElimination, symbolic_elimination
 from sepset.inference import costs
 from sepset.inference.hybrid.conditioning import FOUND, MISSING, TWOFOLD, require_range
 from sepset.inference.hybrid.coordinates import Coordinates
@@ -39,9 +36,6 @@ from sepset.kernels.hybrid.conditioning import UNIT
 
 FULL, HALF = (1.0, 2.0**-92), (0.0, 2.0**-44)
 """Whether numbers have a second float, and the relative size from which what is left of terms is rounding."""
-
-STATES = 2.0**0.125
-"""The states that numbers are counted with where an order is sought: those of wide cliques stay in the range."""
 
 
 class Steps(NamedTuple):
@@ -77,7 +71,8 @@ class Reversals:
         coordinates: the regressions.
         entries: for each coordinate the row of its parameters.
         kinds: for each 1 if it is observed, 2 if it is hidden, 0 if it is not needed.
-        last: which hidden ones are eliminated after all others.
+        order: the hidden ones, first eliminated first.
+        last: the number of those that are asked for, which come last.
 
     Cost: for each number the square of those that its clique in the order has.
     Reference: Shachter & Kenley (1989).
@@ -88,7 +83,8 @@ class Reversals:
     coordinates: Coordinates
     entries: Ints = field(repr=False)
     kinds: Bytes = field(repr=False)
-    last: Bools = field(repr=False)
+    order: Ints = field(repr=False)
+    last: int
 
     @lazy
     def hidden(self) -> Ints:
@@ -98,59 +94,6 @@ class Reversals:
     @lazy
     def _parameters(self) -> tuple[Floats, Floats, Floats]:
         return self.coordinates.selected(self.entries)
-
-    @lazy
-    def _symbolic(self) -> SymbolicElimination | None:
-        """The cliques of an order; None if they are too large."""
-        rows = self._neighbors()
-        if rows is None:
-            return None
-        num, group = len(self.hidden), self.last[self.hidden].astype(np.int64)
-        names: Any = range(num)  # no other names are needed
-        states: Any = np.full(num, STATES)
-        try:
-            return symbolic_elimination(names, rows, states, group, MinFill(), costs.BITS_REVERSED)
-        except TooLarge:
-            return None
-
-    def _neighbors(self) -> tuple[Ints, Ints] | None:
-        """The hidden numbers that share a regression or a finding with each; None if they are too many."""
-        from scipy import sparse
-
-        start, above, *_ = self.coordinates.structure
-        count = np.diff(start)
-        child = np.concatenate([np.repeat(np.arange(len(count)), count), np.arange(len(count))])
-        member = np.concatenate([above, np.arange(len(count))])
-        kept = (self.kinds[child] > 0) & (self.kinds[member] == MISSING)
-        place = np.cumsum(self.kinds == MISSING) - 1
-        ends = child[kept], place[member[kept]]
-        if float(np.square(np.bincount(ends[0]).astype(np.float64)).sum()) > costs.PAIRS_REVERSED:
-            return None
-        shape = len(count), len(self.hidden)
-        families = sparse.csr_array((np.ones(len(ends[0]), np.int32), ends), shape=shape)
-        graph = sparse.csr_array(families.T @ families)
-        graph.setdiag(0)
-        graph.eliminate_zeros()
-        graph.sort_indices()
-        return graph.indptr.astype(np.int64), graph.indices.astype(np.int64)
-
-    @lazy
-    def is_narrow(self) -> bool:
-        """Whether the elimination takes seconds at most, as far as its cliques tell."""
-        if not len(self.hidden):
-            return True
-        found = self._symbolic
-        if found is None:
-            return False
-        return float(np.square(np.diff(found.start) + 1.0).sum()) <= costs.PAIRS_REVERSED
-
-    @lazy
-    def order(self) -> Ints:
-        """The hidden coordinates, first eliminated first."""
-        if not len(self.hidden):
-            return self.hidden
-        assert self._symbolic is not None  # as `is_narrow` says
-        return np.asarray(self.hidden[self._symbolic.order])
 
     @lazy
     def _full(self) -> Steps:
@@ -202,7 +145,7 @@ class Reversals:
     @lazy
     def log_peak(self) -> tuple[float, int]:
         """The log density of those eliminated last at their means, and the number of them without noise."""
-        noise = self.noise[self.last[self.order]]
+        noise = self.noise[len(self.order) - self.last :]
         return float(-0.5 * (LOG_2PI + np.log(noise[noise > 0])).sum()), int((noise == 0).sum())
 
     def rows(self, values: Floats) -> ReversedRows:
@@ -263,33 +206,32 @@ class Reversals:
             apart = _ratio(np.abs(self.noise - self._half.noise[0, self.order]), self.noise)
         return float(self._left(np.nan_to_num(apart, nan=1.0)).max(initial=0.0))
 
-    @lazy
-    def variances(self) -> tuple[Floats, float]:
-        """The variance of each hidden number in the order of `hidden`, and a bound, about, of the relative error."""
-        full, rough = self._variances(self._full, 1.0), self._variances(self._half, 0.0)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            apart = float(np.nan_to_num(_ratio(np.abs(full - rough), full), nan=1.0).max(initial=0.0))
-        return full, float(self._left(np.array([apart]))[0])
+    def variances(self, start: Ints, scopes: Ints) -> tuple[Floats, float]:
+        """The variance of each hidden number in `order`, and a bound, about, of the relative error.
 
-    def _variances(self, known: Steps, keep: float) -> Floats:
+        Args:
+            start, scopes: the rest of the clique of each number, as ranks in the order, in compressed rows.
+        """
+        full, rough = (self._variances(start, scopes, *one) for one in ((self._full, 1.0), (self._half, 0.0)))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            apart = np.nan_to_num(_ratio(np.abs(full - rough), full), nan=1.0)
+        return full, float(self._left(apart).max(initial=0.0))
+
+    def _variances(self, start: Ints, scopes: Ints, known: Steps, keep: float) -> Floats:
         from sepset.kernels.hybrid.reversal import spread_cliques
 
-        cliques, order = self._symbolic, self.order
-        assert cliques is not None  # as `is_narrow` says
         rank = np.empty(len(self.kinds), np.int64)
-        rank[order] = np.arange(len(order))
-        child = np.repeat(np.arange(len(order)), np.diff(known.begin))
-        place = np.lexsort((rank[known.below], child))
-        variance, across = np.ascontiguousarray(known.noise[:, order]), np.zeros((2, len(cliques.scopes)))
+        rank[self.order] = np.arange(len(self.order))
+        below = rank[known.below]
+        place = np.lexsort((below, np.repeat(np.arange(len(self.order)), np.diff(known.begin))))
+        slopes = np.ascontiguousarray(known.given[:, place])
+        variance, across = np.ascontiguousarray(known.noise[:, self.order]), np.zeros((2, len(scopes)))
         interruptible(
             lambda cancel: spread_cliques(
-                cliques.start, cliques.scopes, known.begin, rank[known.below][place],
-                np.ascontiguousarray(known.given[:, place]), variance, across, keep, cancel,
+                start, scopes, known.begin, below[place], slopes, variance, across, keep, cancel
             )
-        )  # fmt: skip
-        found = np.empty(len(self.kinds))
-        found[order] = variance[0]
-        return np.asarray(found[self.hidden])
+        )
+        return variance[0]
 
     def _left(self, apart: Floats) -> Floats:
         """The error that is left with all digits, from what half of them lose."""
@@ -299,8 +241,8 @@ class Reversals:
     @lazy
     def covariance(self) -> Floats:
         """The covariance of the numbers that are eliminated last, in the order of `order`."""
-        num = int(self.last.sum())
-        first, known = len(self.order) - num, self._full
+        num, known = self.last, self._full
+        first = len(self.order) - num
         rank = np.zeros(len(self.kinds), np.int64)
         rank[self.order] = np.arange(len(self.order)) - first
         root = np.zeros((num, num))  # of each number, on the independent noises of those eliminated last

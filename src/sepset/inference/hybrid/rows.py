@@ -216,6 +216,14 @@ class HybridRows:
             residual[mixture.part.rows] = mixture.residual
         return found._replace(residual=residual)
 
+    def state_answers(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowAnswers:
+        """The log partition of the discrete part in every row, and the posteriors of discrete targets."""
+        if self.discrete is None:
+            return RowAnswers(np.full(len(rows), self.log_total), {})
+        inside, asked = self._inside(EvidenceRows(rows.positions, rows.codes)), [self._place[t] for t in targets]
+        found = answer_rows(self.discrete, inside, asked, _quiet(workers))
+        return RowAnswers(found.log_partition, {t: found.probabilities[self._place[t]] for t in targets})
+
     def _chances(self, states: EvidenceRows, targets: Sequence[int], workers: Workers) -> dict[int, Floats]:
         """The posterior of each discrete target in every row of states."""
         if self.discrete is None or not targets:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyArray, Bools, Floats, Ints
+from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.factors.moments import Gaussian
@@ -20,10 +20,11 @@ from sepset.factors.table import Table
 from sepset.inference import costs
 from sepset.inference.hybrid.conditioning import FOUND, MISSING, require_range
 from sepset.inference.hybrid.coordinates import Coordinates
+from sepset.inference.hybrid.narroworders import NarrowOrder
+from sepset.inference.hybrid.precision import DOUBT
 from sepset.inference.hybrid.reversals import Reversals, ReversedRows
 from sepset.inference.hybrid.weightedcontexts import WeightedContexts, Weights
-from sepset.inference.hybrid.widths import Widths
-from sepset.inference.method import LARGEST_RESIDUAL, Answer, Best
+from sepset.inference.method import Answer, Best
 from sepset.inference.result import Guarantee
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
@@ -42,7 +43,8 @@ class WideAnswer:
     Attributes:
         problem: the problem.
         targets: the positions asked for.
-        reversals: the elimination.
+        cliques: the order of the elimination.
+        reversals: its steps.
         row: the evidence after it.
         evidence: as it was given.
         contexts: makes the discrete part, with weights.
@@ -50,6 +52,7 @@ class WideAnswer:
 
     problem: Problem
     targets: tuple[int, ...] = field(repr=False)
+    cliques: NarrowOrder = field(repr=False)
     reversals: Reversals = field(repr=False)
     row: ReversedRows = field(repr=False)
     evidence: Evidence = field(repr=False)
@@ -82,8 +85,7 @@ class WideAnswer:
         if self.log_partition == -np.inf or not self.targets:
             return Answer(Table.ones(), self.log_partition)
         if len(self.reals) == len(self.targets):
-            own = int(self.reversals.last.sum())
-            is_small = own * own <= costs.MOST_CONTEXT_ENTRIES
+            is_small = self.reversals.last**2 <= costs.MOST_CONTEXT_ENTRIES
             return Answer(self.distribution, self.log_partition, Guarantee.EXACT) if is_small else None
         contexts = self._weighted()
         if self.reals or contexts.prepared is None:
@@ -136,15 +138,13 @@ class WideAnswer:
 
     def marginals(self) -> tuple[Callable[[int], Any], float] | None:
         """A reader of the marginal of each target, and the log density of the evidence; None if digits are lost."""
-        contexts, (variances, error) = self._weighted(), self.reversals.variances
-        if not error <= LARGEST_RESIDUAL or self._coordinates.has_vectors:
+        spread, error = variances(self.reversals, self.cliques)
+        if not error <= DOUBT:
             return None
+        contexts = self._weighted()
         if contexts.log_partition == -np.inf:
             return lambda v: None, -np.inf
         states = None if contexts.prepared is None else contexts.prepared.marginals(contexts.evidence)[0]
-        spread = np.zeros(len(self.reversals.kinds))
-        spread[self.reversals.hidden] = variances
-        require_range(spread)
 
         def read(target: int) -> Any:
             if target not in self._coordinates.families:
@@ -164,67 +164,75 @@ class WideQuestions:
     Attributes:
         problem: the problem.
         coordinates: its regressions, or those that the questions need.
-        widths: the sizes of the parts of a question.
         contexts: makes the discrete part, with weights.
     """
 
     problem: Problem
     coordinates: Coordinates
-    widths: Widths
     contexts: Contexts
     _eliminations: Cache[Reversals] = field(default_factory=lambda: Cache(4), repr=False)
 
-    def answer(self, targets: Sequence[int], evidence: Evidence) -> WideAnswer | None:
-        """The numbers of a question; None if it is too wide, depends on hidden states, or loses digits."""
+    def answer(self, targets: Sequence[int], evidence: Evidence, order: NarrowOrder) -> WideAnswer | None:
+        """The numbers of a question; None if it loses digits."""
         values = self.values(evidence)
-        reversals = self.reversals(targets, evidence)
-        if reversals is None or not _is_near(values):
+        if not self.is_in_range or not is_near(values):
             return None
-        found = WideAnswer(self.problem, tuple(targets), reversals, reversals.rows(values[None]), evidence, self.contexts)
-        return found if found.residual <= LARGEST_RESIDUAL else None
+        reversals = self.reversals(targets, evidence, order)
+        row = reversals.rows(values[None])
+        found = WideAnswer(self.problem, tuple(targets), order, reversals, row, evidence, self.contexts)
+        return found if found.residual <= DOUBT else None
 
-    def reversals(self, targets: Sequence[int], evidence: Evidence) -> Reversals | None:
-        """The elimination of all hidden numbers that a question needs, those asked for last; None if it is too wide."""
-        kinds, last = self._kinds(targets, evidence), self._among(targets)
-        last &= kinds == MISSING
+    def reversals(self, targets: Sequence[int], evidence: Evidence, order: NarrowOrder) -> Reversals:
+        """The elimination of all hidden numbers that a question needs."""
         codes = {v: evidence.codes[v] for v in self.coordinates.contexts if v in evidence.codes}
-        entries = self.coordinates.entries_given(codes, kinds > 0)
-        if entries is None or not self._is_in_range:
-            return None
-        made = self._eliminations.get(
-            (kinds.tobytes(), last.tobytes(), tuple(codes.items())),
-            lambda: Reversals(self.coordinates, entries, kinds, last),
-        )
-        return made if made.is_narrow else None
+
+        def make() -> Reversals:
+            kinds = np.where(order.needed[self.coordinates.owner], MISSING, 0).astype(np.uint8)
+            kinds[self._own(list(evidence.reals))] = FOUND
+            last = len(self._own([v for v in targets if v in self.coordinates.families and v not in evidence.reals]))
+            return Reversals(
+                self.coordinates, self.coordinates.entries_given(codes), kinds, self._own(order.order.tolist()), last
+            )
+
+        return self._eliminations.get((order, tuple(codes.items())), make)
+
+    def _own(self, reals: Sequence[int]) -> Ints:
+        """The coordinates of real variables."""
+        parts = [self.coordinates.families[v].own for v in reals]
+        return np.concatenate([np.zeros(0, np.int64), *parts])
 
     def values(self, evidence: Evidence) -> Floats:
         """The observed number of each coordinate; zero for all others."""
         found = np.zeros(len(self.coordinates))
         if evidence.reals:
-            own = [self.coordinates.families[v].own for v in evidence.reals]
-            found[np.concatenate(own)] = np.concatenate([np.ravel(x) for x in evidence.reals.values()])
+            found[self._own(list(evidence.reals))] = np.concatenate([np.ravel(x) for x in evidence.reals.values()])
         return found
 
-    def _among(self, positions: Sequence[int]) -> Bools:
-        """Which coordinates are of these variables."""
-        chosen = np.zeros(len(self.problem.variables), np.bool_)
-        chosen[list(positions)] = True
-        return np.asarray(chosen[self.coordinates.owner])
-
-    def _kinds(self, targets: Sequence[int], evidence: Evidence) -> Any:
-        found = np.array(sorted(evidence.reals), np.int64)
-        cards = self.problem.variables.cards
-        wanted = np.array(sorted(v for v in targets if cards[v] == 0), np.int64)
-        needed = self.widths.ancestors(np.concatenate([wanted, found]))[self.coordinates.owner]
-        return np.where(self._among(found.tolist()), FOUND, np.where(needed, MISSING, 0)).astype(np.uint8)
-
     @lazy
-    def _is_in_range(self) -> bool:
+    def is_in_range(self) -> bool:
+        """Whether all parameters are far from the ends of the range of floats."""
         flat = self.coordinates.flat
-        return all(map(_is_near, (flat.slopes, flat.variance, flat.intercept)))
+        return all(map(is_near, (flat.slopes, flat.variance, flat.intercept)))
 
 
-def _is_near(numbers: Floats) -> bool:
+def is_near(numbers: Floats) -> bool:
     """Whether no number is near the ends of the range of floats."""
     size = np.abs(numbers)
     return bool(((size == 0.0) | ((size > RANGE) & (size < 1.0 / RANGE))).all())
+
+
+def variances(reversals: Reversals, cliques: NarrowOrder) -> tuple[Floats, float]:
+    """The variance of every coordinate, zero unless it is hidden, and how far rounding may have moved them.
+
+    If the coordinates asked for are few, theirs alone; infinitely far if vectors are among many.
+    """
+    found, num = np.zeros(len(reversals.kinds)), reversals.last
+    if num <= costs.TARGETS_TOGETHER:
+        found[reversals.order[len(reversals.order) - num :]] = np.diagonal(reversals.covariance)
+        error = reversals.spread_error
+    elif reversals.coordinates.has_vectors:
+        return found, np.inf
+    else:
+        found[reversals.order], error = reversals.variances(cliques.start, cliques.scopes)
+    require_range(found)
+    return found, error

@@ -20,6 +20,7 @@ from sepset.base.text import readable
 from sepset.errors import TooLarge
 from sepset.inference import costs
 from sepset.inference.evidencerows import ROWS_LOOKED_AT, EvidenceRows, check_numbers
+from sepset.inference.hybrid.narroworders import NarrowOrder, narrow_order
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Vector
@@ -70,6 +71,7 @@ class Widths:
     problem: Problem
     prune: bool = True
     _found: Cache[bool] = field(default_factory=lambda: Cache(16), repr=False)
+    _orders: Cache[NarrowOrder | None] = field(default_factory=lambda: Cache(4), repr=False)
 
     @lazy
     def _sizes(self) -> Ints:
@@ -99,15 +101,29 @@ class Widths:
         sizes = self.part_sizes(wanted, found)
         return not len(sizes) or int(sizes.max()) <= costs.NUMBERS_SWEPT
 
-    def takes_many(self, targets: Sequence[int], evidence: Evidence) -> bool:
-        """Whether a question needs more numbers than a sweep takes."""
+    def narrow_order(self, targets: Sequence[int], evidence: Evidence) -> NarrowOrder | None:
+        """The order of an elimination in seconds of all hidden numbers of a question, those asked for last.
+
+        None if a sweep takes so few numbers, or cliques are large, or numbers depend on hidden states.
+        """
         if self.is_small or not self.prune:
-            return False
-        chosen = np.zeros(len(self._sizes), np.bool_)
-        chosen[[*targets, *evidence.reals]] = True
-        some = np.flatnonzero(chosen & (self._sizes > 0))
-        key = ("many", some.tobytes())
-        return self._found.get(key, lambda: int(self._sizes[self.ancestors(some)].sum()) > costs.NUMBERS_SWEPT)
+            return None
+        found, states = (np.array(sorted(kind), np.int64) for kind in (evidence.reals, evidence.codes))
+        asked = np.zeros(len(self._sizes), np.bool_)
+        asked[list(targets)] = True
+        asked &= self._sizes > 0
+        key = ("order", asked.tobytes(), found.tobytes(), states.tobytes())
+        return self._orders.get(key, lambda: self._narrow_order(asked, found, states))
+
+    def _narrow_order(self, asked: Bools, found: Ints, states: Ints) -> NarrowOrder | None:
+        needed, is_found = self.ancestors(np.concatenate([np.flatnonzero(asked), found])), np.zeros_like(asked)
+        is_found[found] = True
+        child, context = self._context_edges
+        is_known = np.zeros(len(self._sizes), np.bool_)
+        is_known[states] = True
+        if int(self._sizes[needed].sum()) <= costs.NUMBERS_SWEPT or (needed[child] & ~is_known[context]).any():
+            return None
+        return narrow_order(self._edges, self._sizes, needed, is_found, asked)
 
     def carries(self, targets: Sequence[int], evidence: Evidence) -> bool:
         """Whether targets and findings are few enough to be sums over paths from their ancestors.
