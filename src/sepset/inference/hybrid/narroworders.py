@@ -54,13 +54,13 @@ def narrow_order(
     if not len(hidden):
         return NarrowOrder(needed, hidden, np.zeros(1, np.int64), hidden)
     rows = _neighbors(edges, needed, needed & ~is_found)
-    if rows is None:
+    if rows is None or float(np.square(np.diff(rows[0]).astype(np.float64)).sum()) > costs.NEIGHBORS_REVERSED:
         return None
     names: Any = range(len(hidden))  # no other names are needed
     states: Any = STATES ** sizes[hidden]
     try:
         found = symbolic_elimination(
-            names, rows, states, last[hidden].astype(np.int64), MinFill(), costs.BITS_REVERSED
+            names, rows, states, last[hidden].astype(np.int64), MinFill(), costs.BITS_REVERSED, patience=0
         )
     except TooLarge:
         return None

@@ -239,18 +239,36 @@ class Reversals:
         return np.asarray(np.minimum(1.0, np.where(sure, UNIT + TWOFOLD * apart, apart)))
 
     @lazy
-    def covariance(self) -> Floats:
-        """The covariance of the numbers that are eliminated last, in the order of `order`."""
+    def _roots(self) -> tuple[Floats, Floats]:
+        """The weights of independent noises of unit variance in each number that is eliminated last, and their sizes.
+
+        Sizes are the same sums of absolute values: rounding errors are relative to these.
+        """
         num, known = self.last, self._full
         first = len(self.order) - num
         rank = np.zeros(len(self.kinds), np.int64)
         rank[self.order] = np.arange(len(self.order)) - first
-        root = np.zeros((num, num))  # of each number, on the independent noises of those eliminated last
+        root, sizes = np.zeros((2, num, num))
         for i in range(num - 1, -1, -1):
             own = slice(known.begin[first + i], known.begin[first + i + 1])
-            root[i] = known.given[0, own] @ root[rank[known.below[own]]]
-            root[i, i] = np.sqrt(self.noise[first + i])
+            above, slopes = rank[known.below[own]], known.given[0, own]
+            root[i], sizes[i] = slopes @ root[above], np.abs(slopes) @ sizes[above]
+            root[i, i] = sizes[i, i] = np.sqrt(self.noise[first + i])
+        return root, sizes
+
+    @lazy
+    def covariance(self) -> Floats:
+        """The covariance of the numbers that are eliminated last, in the order of `order`."""
+        root = self._roots[0]
         return np.asarray(root @ root.T)
+
+    @lazy
+    def covariance_error(self) -> float:
+        """How far rounding may have moved these, relative to the deviations."""
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+            root, sizes = (np.linalg.norm(part, axis=1) for part in self._roots)
+            off = np.nan_to_num(_ratio(2.0 * UNIT * (1.0 + self.last) * sizes, root), nan=1.0, posinf=1.0)
+        return min(1.0, max(self.spread_error, float(off.max(initial=0.0))))
 
 
 class ReversedRows(NamedTuple):

@@ -65,7 +65,9 @@ class WideAnswer:
     @property
     def residual(self) -> float:
         """How far rounding may have moved the answer, about, relative to its numbers."""
-        return max(float(self.row.error[0]), self.reversals.spread_error)
+        is_joint = self.reversals.last <= costs.TARGETS_TOGETHER
+        spread = self.reversals.covariance_error if is_joint else self.reversals.spread_error
+        return max(float(self.row.error[0]), spread)
 
     def _weighted(self, log_peak: float = 0.0, certain: int = 0) -> WeightedContexts:
         return self.contexts(self.evidence, [Weights((), self.row.log_density + log_peak, self.row.exact + certain)])
@@ -86,7 +88,8 @@ class WideAnswer:
             return Answer(Table.ones(), self.log_partition)
         if len(self.reals) == len(self.targets):
             is_small = self.reversals.last**2 <= costs.MOST_CONTEXT_ENTRIES
-            return Answer(self.distribution, self.log_partition, Guarantee.EXACT) if is_small else None
+            is_sure = is_small and self.reversals.covariance_error <= DOUBT
+            return Answer(self.distribution, self.log_partition, Guarantee.EXACT) if is_sure else None
         contexts = self._weighted()
         if self.reals or contexts.prepared is None:
             return None
@@ -97,13 +100,16 @@ class WideAnswer:
     def distribution(self) -> Gaussian:
         """The joint distribution of real targets."""
         own = np.concatenate([self._coordinates.families[v].own for v in self.reals])
-        order = self.reversals.order
-        rank = np.zeros(len(self.reversals.kinds), np.int64)
-        rank[order] = np.arange(len(order)) - (len(order) - len(own))
-        covariance = self.reversals.covariance[rank[own][:, None], rank[own]]
+        covariance = self._covariance(own)
         require_range(covariance)
         scope = tuple(v for v in map(self.problem.variables.__getitem__, self.reals) if isinstance(v, Vector))
         return Gaussian._make(scope, self.row.values[0, own], covariance)
+
+    def _covariance(self, own: Ints) -> Floats:
+        """The covariance of coordinates that were eliminated last."""
+        order, rank = self.reversals.order, np.zeros(len(self.reversals.kinds), np.int64)
+        rank[order] = np.arange(len(order)) - (len(order) - self.reversals.last)
+        return np.asarray(self.reversals.covariance[rank[own][:, None], rank[own]])
 
     def best(self) -> Best:
         """The most probable values of all targets."""
@@ -150,9 +156,10 @@ class WideAnswer:
             if target not in self._coordinates.families:
                 assert states is not None
                 return states(contexts.place[target])
-            own, variable = int(self._coordinates.families[target].own[0]), self.problem.variables[target]
+            own, variable = self._coordinates.families[target].own, self.problem.variables[target]
             assert isinstance(variable, Vector)
-            return Gaussian._make((variable,), self.row.values[0, own : own + 1], spread[own : own + 1, None])
+            covariance = self._covariance(own) if len(own) > 1 else spread[own][:, None]
+            return Gaussian._make((variable,), self.row.values[0, own], covariance)
 
         return read, contexts.log_partition
 
@@ -229,7 +236,7 @@ def variances(reversals: Reversals, cliques: NarrowOrder) -> tuple[Floats, float
     found, num = np.zeros(len(reversals.kinds)), reversals.last
     if num <= costs.TARGETS_TOGETHER:
         found[reversals.order[len(reversals.order) - num :]] = np.diagonal(reversals.covariance)
-        error = reversals.spread_error
+        error = reversals.covariance_error
     elif reversals.coordinates.has_vectors:
         return found, np.inf
     else:
