@@ -295,10 +295,10 @@ WEIGHTS_OF_ALL, TARGETS_TOGETHER = 3 * 2**28, 64
 """The same number of weights, and a quarter for each arc, for the marginals of all real variables (about ten seconds),
 of which so many, or as many as there are findings, are sums over paths at a time."""
 
-PAIRS_REVERSED, NEIGHBORS_REVERSED, BITS_REVERSED = 2**25, 2**28, 22.0
+PAIRS_REVERSED, NEIGHBORS_REVERSED, TRIANGLES_REVERSED = 2**25, 2**25, 2**28
 """Pairs of numbers in the cliques of an order up to which the hidden numbers of a wide part are eliminated by the
-reversal of arcs (a few seconds); pairs of neighbors in the graph up to which an order is sought; and log2 of the sizes
-beyond which none is, an eighth for each number."""
+reversal of arcs (a few seconds); neighbors in the graph that are read while the order is sought; and triangles in the
+graph up to which it is."""
 
 NUMBERS_AT_ONCE = 2**22
 """About how many numbers of rows that were eliminated so are in memory at a time."""

@@ -46,6 +46,10 @@ def test_parts_too_wide_for_a_sweep_are_bounded(monkeypatch, noise):
     carried = ss.query(chain(noise), "x1", given={"x2": 1000.0}, method=method)
     assert abs(float(carried.variance()) - left) / left < 1e-12
     assert carried.guarantees["marginals"] is Guarantee.EXACT
+    monkeypatch.setattr(costs, "PAIRS_REVERSED", 0)
+    paths = ss.query(chain(noise), "x1", given={"x2": 1000.0}, method=method)
+    assert abs(float(paths.variance()) - left) / left < 1e-12
+    assert paths.guarantees["marginals"] is Guarantee.EXACT
     monkeypatch.setattr(costs, "WEIGHTS_CARRIED_BACK", 0)
     answer = ss.query(chain(noise), "x1", given={"x2": 1000.0}, method=method)
     assert abs(float(answer.variance()) - left) / left < answer.info["residual"] * 10

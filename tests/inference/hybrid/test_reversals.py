@@ -80,7 +80,7 @@ def test_findings_that_follow_from_others():
     """A sum without noise of two numbers: the third is certain, kept or broken."""
     lines = [Line((), (), 0.0, 1.0), Line((), (), 1.0, 2.0), Line((0, 1), (1.0, 1.0), 0.0, 0.0)]
     known, _, row = eliminated(lines, {0: 0.25, 1: 0.5, 2: 0.75})
-    read = known.rows(np.concatenate([row, row + [[0, 0, 1e-3]]]))
+    read = known.rows(np.concatenate([row, row + np.array([[0, 0, 1e-3]])]))
     assert read.exact.tolist() == [1, 1]
     assert read.log_density[0] == pytest.approx(conditioned(lines[:2], {0: 0.25, 1: 0.5}).log_density, rel=1e-14)
     assert read.log_density[1] == -np.inf

@@ -13,7 +13,15 @@ from sepset.errors import NotApplicable
 from sepset.inference.capabilities import row_by_row
 from sepset.inference.completion import by_posteriors, complete_one_by_one, draw_one_by_one, modes_one_by_one
 from sepset.inference.conflict import impossible
-from sepset.inference.evidencerows import ROWS_LOOKED_AT, EvidenceRows, ListedRows, RowAnswers, RowCounts, RowValues, Workers
+from sepset.inference.evidencerows import (
+    ROWS_LOOKED_AT,
+    EvidenceRows,
+    ListedRows,
+    RowAnswers,
+    RowCounts,
+    RowValues,
+    Workers,
+)
 from sepset.inference.exact.messages import calibrate
 from sepset.inference.exact.tree import PreparedTree
 from sepset.inference.hybrid.coordinates import Coordinates

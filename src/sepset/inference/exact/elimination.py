@@ -27,7 +27,8 @@ from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference.buckets.evidencefactors import reduced_factors
 from sepset.inference.buckets.pool import product
 from sepset.inference.exact.digits import canonical_loss
-from sepset.inference.hybrid.questions import AncestralAnswer, AncestralMarginals, RegressionQuestions
+from sepset.inference.hybrid.ancestralanswers import AncestralAnswer, AncestralMarginals
+from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.hybrid.wide import WideAnswer
 from sepset.inference.hybrid.widths import Widths, all_regressions
 from sepset.inference.maxima import limited_rows
@@ -348,6 +349,9 @@ class PreparedElimination:
             return wide.best()
         if (moments := self.by_moments(over, evidence)) is not None:
             return moments.best(evidence, over)
+        carried = self._carried(over, evidence) if over else None
+        if carried is not None and (peak := carried.best(over)) is not None:
+            return peak
         over = self.problem.with_determined(over, evidence.observed, touched=evidence.weights)
         plan = self._best_plan(over, evidence)
         chosen = {self.problem.variables[v] for v in over}

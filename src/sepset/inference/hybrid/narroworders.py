@@ -8,13 +8,28 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.threads import interruptible
 from sepset.errors import TooLarge
-from sepset.graphs.ordering import MinFill
+from sepset.graphs.ordering import OrderingTask
 from sepset.graphs.symbolic import symbolic_elimination
 from sepset.inference import costs
 
-STATES = 2.0**0.125
-"""The states that numbers are counted with while an order is sought: sizes of wide cliques stay in the range."""
+
+class _WithinReads:
+    """Least fill, as long as few neighbors are read."""
+
+    def arrange(self, task: OrderingTask) -> Ints:
+        """The node numbers, first eliminated first."""
+        from sepset.kernels.graphs.ordering import greedy_order
+
+        ones, zeros, tie = np.ones(len(task)), np.zeros(len(task)), np.arange(len(task), dtype=np.float64)
+        rule = ones, ones, task.group, np.array([1.0, 0.0]), zeros, tie
+        order = interruptible(
+            lambda cancel: greedy_order(task.indptr, task.indices, *rule, -1.0, costs.NEIGHBORS_REVERSED, cancel)
+        )[0]
+        if len(order) < len(task):
+            raise TooLarge(f"An order of {len(task):,} real variables has large cliques.")
+        return order
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,20 +69,24 @@ def narrow_order(
     if not len(hidden):
         return NarrowOrder(needed, hidden, np.zeros(1, np.int64), hidden)
     rows = _neighbors(edges, needed, needed & ~is_found)
-    if rows is None or float(np.square(np.diff(rows[0]).astype(np.float64)).sum()) > costs.NEIGHBORS_REVERSED:
+    if rows is None or _triangles(*rows) > costs.TRIANGLES_REVERSED:
         return None
     names: Any = range(len(hidden))  # no other names are needed
-    states: Any = STATES ** sizes[hidden]
+    states: Any = np.ones(len(hidden))  # what counts is how many numbers there are
     try:
-        found = symbolic_elimination(
-            names, rows, states, last[hidden].astype(np.int64), MinFill(), costs.BITS_REVERSED, patience=0
-        )
+        found = symbolic_elimination(names, rows, states, last[hidden].astype(np.int64), _WithinReads())
     except TooLarge:
         return None
     own = sizes[hidden[found.order]].astype(np.float64)
     if float((own * np.square(_sums(found.start, own[found.scopes]) + own)).sum()) > costs.PAIRS_REVERSED:
         return None
     return NarrowOrder(needed, np.asarray(hidden[found.order]), found.start, found.scopes)
+
+
+def _triangles(start: Ints, neighbors: Ints) -> float:
+    """The most common neighbors that the two ends of all edges may have."""
+    degree = np.diff(start).astype(np.float64)
+    return float(np.minimum(np.repeat(degree, np.diff(start)), degree[neighbors]).sum())
 
 
 def _sums(start: Ints, numbers: Floats) -> Floats:

@@ -33,6 +33,7 @@ from sepset.factors.hybrid import CanonicalTable
 from sepset.factors.moments import Gaussian, GaussianMixture
 from sepset.factors.table import Table
 from sepset.inference import costs
+from sepset.inference.hybrid.ancestralanswers import AncestralAnswer, AncestralMarginals
 from sepset.inference.hybrid.ancestry import Ancestry
 from sepset.inference.hybrid.components import Component, components
 from sepset.inference.hybrid.conditioning import FOUND
@@ -95,47 +96,6 @@ class Situation:
     def with_any(self, coordinates: Ints) -> list[Posterior]:
         """The parts in which any of these coordinates is hidden."""
         return [p for p in self.posteriors if np.isin(p.component.hidden, coordinates).any()]
-
-
-@dataclass(frozen=True, eq=False)
-class AncestralAnswer:
-    """Real variables as sums over their ancestors, given others that are such sums.
-
-    Attributes:
-        scope: the variables.
-        parts: in each part of the network that shares no hidden number with others, their coordinates there and their
-            places in `scope`.
-        log_partition: the log density of the evidence.
-        residual: an approximate bound of the relative error.
-    """
-
-    scope: tuple[Vector, ...]
-    parts: tuple[tuple[Ancestry, Ints], ...]
-    log_partition: float
-    residual: float
-
-    @lazy
-    def distribution(self) -> Gaussian:
-        """Their joint distribution."""
-        size = sum(v.size for v in self.scope)
-        mean, covariance = np.zeros(size), np.zeros((size, size))
-        for found, at in self.parts:
-            mean[at], covariance[at[:, None], at] = found.moments.mean, found.moments.covariance
-        return Gaussian._make(self.scope, mean, covariance)
-
-
-class AncestralMarginals(NamedTuple):
-    """The marginal of every unobserved variable, real ones as sums over their ancestors.
-
-    Attributes:
-        read: gives that of one variable.
-        log_partition: the log density of the evidence.
-        residual: an approximate bound of the relative error.
-    """
-
-    read: Callable[[int], Any]
-    log_partition: float
-    residual: float
 
 
 @dataclass(frozen=True, eq=False)

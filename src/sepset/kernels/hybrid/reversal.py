@@ -120,7 +120,12 @@ def reverse_arcs(
                 links += 1
         length[i] = used - at[i]
     steps, factors, taken = np.empty(max(64, 4 * n), np.int64), np.empty((2, max(64, 4 * n))), 0
-    begin, below, given, kept = np.zeros(len(order) + 1, np.int64), np.empty(capacity, np.int64), np.empty((2, capacity)), 0
+    begin, below, given, kept = (
+        np.zeros(len(order) + 1, np.int64),
+        np.empty(capacity, np.int64),
+        np.empty((2, capacity)),
+        0,
+    )
     seen, local, marked = np.full(n, -1), np.zeros(n, np.int64), np.full(n, -1)
     rows, columns = np.empty(n, np.int64), np.empty(n, np.int64)
     for turn in range(len(order)):
