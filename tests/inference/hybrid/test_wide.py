@@ -94,21 +94,6 @@ def test_states_are_asked_apart(monkeypatch):
     assert float(ss.log_probability(net, given=complete)) == pytest.approx(float(whole), rel=1e-12)
 
 
-def test_rows_share_an_elimination(monkeypatch):
-    """Rows with different observed sets, a broken relation among them, and all targets or one."""
-    rng = np.random.default_rng(3)
-    rows = {n: rng.normal(size=9).tolist() for n in ("y0", "x5", "y9")}
-    rows["x5"][2:5] = rows["y9"][4:6] = [None] * 3
-    rows["y9"] = rows["y9"][:9]
-    swept = [ss.predict(chain(12), rows, targets=t) for t in (["x2"], None)]
-    monkeypatch.setattr(costs, "NUMBERS_SWEPT", 1)
-    for targets, known in zip((["x2"], None), swept, strict=True):
-        found = ss.predict(chain(12), rows, targets=targets)
-        frames = [answer.to_frame("pandas") for answer in (found, known)]
-        assert list(frames[0].columns) == list(frames[1].columns)
-        assert frames[0].to_numpy(float) == pytest.approx(frames[1].to_numpy(float), rel=1e-10, abs=1e-12, nan_ok=True)
-
-
 def test_draws_keep_findings_and_moments(monkeypatch):
     """Means of 20,000 draws are within 5 standard errors; the same seed gives the same draws."""
     monkeypatch.setattr(costs, "NUMBERS_SWEPT", 1)

@@ -27,7 +27,7 @@ from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference.buckets.evidencefactors import reduced_factors
 from sepset.inference.buckets.pool import product
 from sepset.inference.exact.digits import canonical_loss
-from sepset.inference.hybrid.ancestralanswers import AncestralAnswer, AncestralMarginals
+from sepset.inference.hybrid.ancestry import AncestralAnswer, AncestralMarginals
 from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.hybrid.wide import WideAnswer
 from sepset.inference.hybrid.widths import Widths, all_regressions

@@ -33,8 +33,7 @@ from sepset.factors.hybrid import CanonicalTable
 from sepset.factors.moments import Gaussian, GaussianMixture
 from sepset.factors.table import Table
 from sepset.inference import costs
-from sepset.inference.hybrid.ancestralanswers import AncestralAnswer, AncestralMarginals
-from sepset.inference.hybrid.ancestry import Ancestry
+from sepset.inference.hybrid.ancestry import AncestralAnswer, AncestralMarginals, Ancestry
 from sepset.inference.hybrid.components import Component, components
 from sepset.inference.hybrid.conditioning import FOUND
 from sepset.inference.hybrid.coordinates import Coordinates

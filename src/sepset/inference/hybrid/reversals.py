@@ -231,7 +231,7 @@ class Reversals:
                 start, scopes, known.begin, below[place], slopes, variance, across, keep, cancel
             )
         )
-        return variance[0]
+        return np.asarray(variance[0])
 
     def _left(self, apart: Floats) -> Floats:
         """The error that is left with all digits, from what half of them lose."""
