@@ -26,3 +26,13 @@ def test_one_measurement_of_one_number(keep):
     )
     read_numbers(order, *given, constants, terms, keep, never)
     assert constants[0, :, 0] == pytest.approx([1.0 + 6.0 / 18.5, -1.0], rel=1e-15)
+
+
+def test_findings_that_hardly_depend_on_a_number_are_combined_by_the_one_that_depends_most():
+    """Slopes from 1e-190 to 1e-160, whose squares are no floats: no noise is scaled by much more than 2."""
+    start, above = np.array([0, 0, 1, 2, 3, 4]), np.array([0, 1, 1, 1])
+    slopes, kinds = np.array([1e-90, 1e-100, 1e-70, 1e-80]), np.array([2, 2, 1, 1, 1], np.uint8)
+    order, never = np.array([1, 0]), np.zeros(1, np.uint8)
+    steps, *_, noise = reverse_arcs(start, above, slopes, np.ones(5), kinds, order, 1.0, 2.0**-92, never)
+    assert steps.reshape(-1, 2).tolist()[3:5] == [[2, 3], [4, 3]]
+    assert noise[0] == pytest.approx(np.ones(5), rel=1e-12)

@@ -246,12 +246,12 @@ def _combine(
     """Combine findings until each number has at most one row that it comes first in; the number of steps so far."""
     used = np.zeros(last, np.uint8)
     for c in range(width):
-        pivot, least = -1, np.inf
+        pivot, most = -1, 0.0
         for k in range(first, last):
             if not used[k] and A[0, k, c] != 0.0:
-                size = noise[0, rows[k]] / A[0, k, c] / A[0, k, c]
-                if pivot < 0 or size < least:
-                    pivot, least = k, size
+                strength = abs(A[0, k, c]) / np.sqrt(noise[0, rows[k]])  # whose square may leave the range of floats
+                if pivot < 0 or strength > most:
+                    pivot, most = k, strength
         if pivot < 0:
             continue
         used[pivot], p = 1, rows[pivot]
