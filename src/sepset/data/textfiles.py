@@ -20,7 +20,7 @@ from sepset.base.arraytypes import AnyArray, Bytes, Floats, Ints
 from sepset.base.lazy import lazy
 from sepset.base.threads import num_processors, together
 from sepset.data.columns import MISSING, Cells, Column, Levels, levels_of
-from sepset.kernels.data.decimals import BAD, FRACTION, PADDED, powers_of_five, powers_of_ten, powers_of_two
+from sepset.kernels.data.decimals import BAD, FRACTION, PADDED, powers_of_five
 from sepset.kernels.data.textcells import (
     LARGE,
     NEWLINE,
@@ -34,7 +34,6 @@ from sepset.kernels.data.textcells import (
     Found,
     Layout,
     Missing,
-    Powers,
     Tables,
     read_cells,
 )
@@ -243,11 +242,10 @@ def read_rows(
     codes = np.empty((num_texts, num_rows), np.int16)
     numbers = np.empty((len(kinds) - num_texts, num_rows))
     layout = source.layout(kinds)
-    powers = Powers(powers_of_five(), powers_of_two(), powers_of_ten())
     tables = [_tables(kinds, min(num_rows, MOST_DISTINCT), sample) for _ in shares]
     found = [Found(codes, numbers, *_notes(source.num_columns)) for _ in shares]
     tasks = [
-        partial(_task, source.text, share.start, share.stop, share.row, layout, source.absent(), table, own, powers)
+        partial(_task, source.text, share.start, share.stop, share.row, layout, source.absent(), table, own, powers_of_five())
         for share, table, own in zip(shares, tables, found, strict=True)
     ]
     last = together(tasks, len(shares))

@@ -17,13 +17,11 @@ from sepset.kernels.data.decimals import (
     PADDED,
     decimal_at,
     powers_of_five,
-    powers_of_ten,
-    powers_of_two,
     word_in,
 )
 
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-TABLES = powers_of_five(), powers_of_two(), powers_of_ten()
+FIVES = powers_of_five()
 ODD = ["", "+", "-", ".", "-.", "1.", "+.5", "1e", "1e+", "inf", "-INF", "+inf", "nan", "-nan", "NaN", "0", "-0", "00"]
 ODD += ["0.0", "-0.0", "007", "00.5", "+00", "1e400", "1e-400", "5e-324"]
 ODD += ["2.2250738585072011e-308", "9007199254740993", "1.7976931348623159e308", "0e99999999999999999999", "1 ", "0x1"]
@@ -32,7 +30,7 @@ ODD += ["2.2250738585072011e-308", "9007199254740993", "1.7976931348623159e308",
 def number_in(text: str) -> tuple[float, int]:
     """The number of a whole text, between bytes that belong to no number."""
     cells = np.frombuffer(f"#{text}#".encode(), np.uint8)
-    found, what, end = decimal_at(cells, 1, 1 + len(text), *TABLES)
+    found, what, end = decimal_at(cells, 1, 1 + len(text), FIVES)
     return (found, what) if end == 1 + len(text) and not what & BAD else word_in(cells, 1, 1 + len(text))
 
 
