@@ -498,7 +498,9 @@ class Dataset(Frozen, Tabulated):
 
     def _plain_columns(self) -> dict[str, Levels | Cells]:
         pairs = zip(self.variables, self.columns, strict=True)
-        return {v.name: Levels(c, v.states, True) if isinstance(v, Discrete) else Cells(c) for v, c in pairs}  # type: ignore[arg-type]
+        return {
+            v.name: Levels(c, v.states, True) if isinstance(v, Discrete) else Cells(c, is_own=True) for v, c in pairs
+        }  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
         rows, variables = counted(self.num_rows, "row"), counted(len(self.variables), "variable")

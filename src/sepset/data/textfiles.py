@@ -9,7 +9,7 @@ import csv
 import gzip
 import itertools
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Bytes, Floats, Ints
 from sepset.base.lazy import lazy
-from sepset.base.threads import num_processors, together
+from sepset.base.threads import num_processors, shares, together
 from sepset.data.columns import MISSING, Cells, Column, Levels, levels_of
 from sepset.kernels.data.decimals import BAD, FRACTION, PADDED, powers_of_five
 from sepset.kernels.data.textcells import (
@@ -108,12 +108,25 @@ def _bytes(file: Path) -> Bytes | None:
 
 
 def _read_all(file: Path, size: int) -> Bytes:
-    """The first bytes of a file, in memory that the system gives in large pages."""
-    found, count = np.empty(size, np.uint8), 0
-    with file.open("rb", buffering=0) as rows:
-        while more := rows.readinto(found[count : count + _BLOCK].data):
-            count += more
-    return found[:count]
+    """The first bytes of a file, by threads, in memory that the system gives in large pages."""
+    found = np.empty(size, np.uint8)
+
+    def read(part: slice, cancel: Bytes) -> int:
+        """Read some bytes to where they belong; how many of them are missing."""
+        at = part.start
+        with file.open("rb", buffering=0) as rows:
+            rows.seek(at)
+            while not cancel[0] and (more := rows.readinto(found[at : min(at + _BLOCK, part.stop)].data)):
+                at += more
+        return int(part.stop - at)
+
+    return found[: size - sum(_by_parts(size, read))]
+
+
+def _by_parts(size: int, task: Callable[[slice, Bytes], int]) -> list[int]:
+    """What a task finds in parts of so many bytes, one for each thread."""
+    parts = shares(size, num_processors(), step=_BLOCK)
+    return together([partial(task, part) for part in parts], len(parts))
 
 
 def _unpacked(file: Path) -> Bytes | None:
@@ -145,7 +158,12 @@ def _line_end(text: Bytes, at: int) -> int:
 
 def _count(text: Bytes, byte: int) -> int:
     """How often a byte occurs."""
-    return sum(int(np.count_nonzero(text[at : at + _BLOCK] == byte)) for at in range(0, len(text), _BLOCK))
+
+    def count(part: slice, cancel: Bytes) -> int:
+        blocks = (text[at : min(at + _BLOCK, part.stop)] for at in range(part.start, part.stop, _BLOCK))
+        return sum(int(np.count_nonzero(block == byte)) for block in blocks if not cancel[0])
+
+    return sum(_by_parts(len(text), count))
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,10 +235,10 @@ def _columns(source: Source, asked: Mapping[int, int]) -> dict[int, Column] | No
     sample = read_rows(source, dict.fromkeys(asked, TEXT), [source.sample()])
     if sample is None:
         return None
-    kinds = {place: sample.kind(place) if kind == _EITHER else kind for place, kind in asked.items()}
-    found: dict[int, Column] = {}
+    kinds = {**asked, **sample.kinds([place for place, kind in asked.items() if kind == _EITHER])}
+    lines, found = source.shares(), dict[int, Column]()
     for _ in range(2):
-        rows = read_rows(source, kinds, source.shares(), sample)
+        rows = read_rows(source, kinds, lines, sample)
         if rows is None:
             return None
         part = {place: rows.column(place, is_real=asked[place] == NUMBER) for place in kinds}
@@ -245,7 +263,18 @@ def read_rows(
     tables = [_tables(kinds, min(num_rows, MOST_DISTINCT), sample) for _ in shares]
     found = [Found(codes, numbers, *_notes(source.num_columns)) for _ in shares]
     tasks = [
-        partial(_task, source.text, share.start, share.stop, share.row, layout, source.absent(), table, own, powers_of_five())
+        partial(
+            _task,
+            source.text,
+            share.start,
+            share.stop,
+            share.row,
+            layout,
+            source.absent(),
+            table,
+            own,
+            powers_of_five(),
+        )
         for share, table, own in zip(shares, tables, found, strict=True)
     ]
     last = together(tasks, len(shares))
@@ -301,26 +330,28 @@ class ReadRows:
     found: Sequence[Found]
     num_rows: int
 
-    def kind(self, place: int) -> int:
-        """NUMBER if these are very many distinct numbers, else TEXT."""
-        texts = self._texts(self.tables[0], place)
-        if len(texts) <= SAMPLE_DISTINCT:
-            return TEXT
-        try:
-            [float(text) for text in texts]
-        except ValueError:
-            return TEXT
-        return NUMBER
+    def kinds(self, places: Collection[int]) -> dict[int, int]:
+        """NUMBER for columns of texts that are very many distinct numbers, else TEXT."""
+        counts = self.tables[0].counts
+        kinds = {place: NUMBER for place in places if counts[self.layout.places[place]] > SAMPLE_DISTINCT}
+        again = read_rows(self.source, kinds, self.shares) if kinds else None
+        return {
+            place: TEXT if again is None or again.flags(place) & BAD else kinds.get(place, TEXT) for place in places
+        }
+
+    def flags(self, place: int) -> int:
+        """What was found in a column, as bits."""
+        return int(np.bitwise_or.reduce([own.flags[place] for own in self.found]))
 
     def column(self, place: int, *, is_real: bool) -> Column | None:
         """A column, unless it cannot be read as its kind."""
-        flags = int(np.bitwise_or.reduce([own.flags[place] for own in self.found]))
+        flags = self.flags(place)
         if self.layout.kinds[place] == TEXT:
             return None if flags & OVERFLOW else self._levels(place)
         if flags & (BAD if is_real else _UNFIT):
             return None
         if is_real or flags & FRACTION:
-            return Cells(self._numbers(place))
+            return Cells(self._numbers(place), is_own=True)
         return None if flags & LARGE else _whole(self._numbers(place))
 
     def _texts(self, tables: Tables, place: int, first: int = 0) -> list[bytes]:
@@ -350,6 +381,7 @@ class ReadRows:
             for place_, at, start, stop in own.hard[: own.num_hard[0]].tolist():
                 if place_ == row:
                     numbers[at] = float(self.source.text[start:stop].tobytes())
+        numbers.setflags(write=False)
         return numbers
 
 

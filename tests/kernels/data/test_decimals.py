@@ -31,6 +31,8 @@ def number_in(text: str) -> tuple[float, int]:
     """The number of a whole text, between bytes that belong to no number."""
     cells = np.frombuffer(f"#{text}#".encode(), np.uint8)
     found, what, end = decimal_at(cells, 1, 1 + len(text), FIVES)
+    longer = np.frombuffer(f"#{text}1234567890".encode(), np.uint8)  # what comes later is not looked at
+    np.testing.assert_array_equal(decimal_at(longer, 1, 1 + len(text), FIVES), (found, what, end))
     return (found, what) if end == 1 + len(text) and not what & BAD else word_in(cells, 1, 1 + len(text))
 
 
@@ -81,6 +83,16 @@ def test_random_digits_and_powers():
         check(f"{rng.uniform(-1000, 1000):.{rng.randint(0, 20)}f}")
         check("".join(rng.choice("0123456789.eE+-naifNI ") for _ in range(rng.randint(0, 8))))
         assert not check(str(rng.randint(-(2**53), 2**53))) & (HARD | FRACTION)
+
+
+def test_any_number_of_digits_around_the_point():
+    rng = random.Random(3)
+    for before in range(21):
+        for after in range(27):
+            digits = "".join(rng.choices("0123456789", k=before + after))
+            check(f"{digits[:before]}.{digits[before:]}")
+            check(f"-{digits[:before]}.{digits[before:]}e{rng.randint(-30, 30)}")
+            check(f"{'0' * before}.{'0' * after}{rng.randint(1, 10**16)}")
 
 
 def test_powers_of_five_are_their_first_bits():

@@ -17,7 +17,7 @@ _ONE, _HALF, _FEW = np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
 _ZEROS, _LOW, _HIGH = np.uint64(0x3030303030303030), np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x8080808080808080)
 
 
-@kernel(borrows=True)
+@kernel(borrows=True, inner=True)
 def word_at(text: Bytes, at: int) -> np.uint64:
     """The eight bytes that start there; those after the end of the text are zero."""
     return _inner_word(text, np.uint64(at)) if at + 8 <= len(text) else last_word(text, at)
@@ -31,7 +31,7 @@ def _inner_word(text: Bytes, at: np.uint64) -> np.uint64:
     return word
 
 
-@kernel(borrows=True)
+@kernel(borrows=True, inner=True)
 def last_word(text: Bytes, at: int) -> np.uint64:
     """The fewer than eight bytes at the end of a text."""
     word = np.uint64(0)
@@ -48,20 +48,20 @@ def _num_ones(word: np.uint64) -> np.uint64:
     return (fours + (fours >> np.uint64(4)) & _LOW) * np.uint64(0x0101010101010101) >> np.uint64(56)
 
 
-@kernel(borrows=True)
+@kernel(borrows=True, inner=True)
 def other_bytes(word: np.uint64) -> np.uint64:
     """The highest bit of each byte that is no digit; after the first of them also of some that are."""
     apart = word ^ _ZEROS
     return (apart + np.uint64(0x7676767676767676) | apart) & _HIGH
 
 
-@kernel(borrows=True)
+@kernel(borrows=True, inner=True)
 def num_before(marks: np.uint64) -> int:
     """The number of bytes before the first whose highest bit is marked; eight if none is."""
     return np.int64(_num_ones(marks - _ONE & ~marks) >> np.uint64(3))
 
 
-@kernel(borrows=True)
+@kernel(borrows=True, inner=True)
 def digits_in(word: np.uint64) -> np.uint64:
     """The number that eight digits are: pairs of them, then fours, then all."""
     pairs = (word & _LOW) * np.uint64(10 << 8 | 1) >> np.uint64(8) & np.uint64(0x00FF00FF00FF00FF)
@@ -69,13 +69,13 @@ def digits_in(word: np.uint64) -> np.uint64:
     return fours * np.uint64(10000 << 32 | 1) >> _FEW
 
 
-@kernel(borrows=True)
+@kernel(borrows=True, inner=True)
 def num_bits(word: np.uint64) -> int:
     """The number of bits of a word above zero, from the exponent of a double that only the highest one decides."""
     return (np.float64(word & ~(word >> _ONE)).view(np.int64) >> 52) - 1022
 
 
-@kernel(borrows=True)
+@kernel(borrows=True, inner=True)
 def upper_product(a: np.uint64, b: np.uint64) -> np.uint64:
     """The upper word of the product of two words."""
     a_low, a_high, b_low, b_high = a & _HALF, a >> _FEW, b & _HALF, b >> _FEW
