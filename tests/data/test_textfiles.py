@@ -106,7 +106,7 @@ def test_any_file_gives_the_columns_of_duckdb(tmp_path, sizes, seed, monkeypatch
             SAMPLE_ROWS=rng.choice([1, 5, 100, 2048]),
             SAMPLE_DISTINCT=rng.choice([30, 50, 256]),
             MOST_DISTINCT=rng.choice([10, 32_767]),
-            _MOST_HARD=rng.choice([0, 4096]),
+            _FEWEST_HARD=rng.choice([0, 4096]),
             _LEAST_SHARE=64,
         )
         assert read(path, scope, missing=missing) == expected, text

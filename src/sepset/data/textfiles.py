@@ -53,7 +53,7 @@ MOST_DISTINCT = np.iinfo(np.int16).max
 
 _LEAST_SHARE = _BLOCK = 1 << 20
 _WINDOW = 1 << 10
-_MOST_HARD = 1 << 12
+_FEWEST_HARD, _CELLS_TO_HARD = 1 << 12, 1 << 6
 _TABLE_ENTRIES = 1 << 23
 _SPECIAL = b'\0\n\r"'
 _DELIMITERS = {",", ";", "\t", "|", ":"}
@@ -261,7 +261,7 @@ def read_rows(
     numbers = np.empty((len(kinds) - num_texts, num_rows))
     layout = source.layout(kinds)
     tables = [_tables(kinds, min(num_rows, MOST_DISTINCT), sample) for _ in shares]
-    found = [Found(codes, numbers, *_notes(source.num_columns)) for _ in shares]
+    found = [Found(codes, numbers, *_notes(source.num_columns, share.num_rows * len(numbers))) for share in shares]
     tasks = [
         partial(
             _task,
@@ -280,12 +280,21 @@ def read_rows(
     last = together(tasks, len(shares))
     if min(last) < 0 or (len(shares) > 1 and any(e != s.row + s.num_rows for e, s in zip(last, shares, strict=True))):
         return None
+    for own in found:
+        _settle(source.text, own)
     return ReadRows(source, layout, shares, tables, found, last[-1])
 
 
-def _notes(num_columns: int) -> tuple[Ints, Ints, Ints]:
-    """Empty flags of columns, and an empty list of numbers that are left open."""
-    return np.zeros(num_columns, np.int64), np.zeros((_MOST_HARD, 4), np.int64), np.zeros(1, np.int64)
+def _notes(num_columns: int, num_cells: int) -> tuple[Ints, Ints, Ints]:
+    """Empty flags of columns, and an empty list of numbers that are left open: a few of so many."""
+    most = max(_FEWEST_HARD, num_cells // _CELLS_TO_HARD)
+    return np.zeros(num_columns, np.int64), np.zeros((most, 4), np.int64), np.zeros(1, np.int64)
+
+
+def _settle(text: Bytes, found: Found) -> None:
+    """Let Python read the numbers that were left open."""
+    for place, row, start, stop in found.hard[: found.num_hard[0]].tolist():
+        found.numbers[place, row] = float(text[start:stop].tobytes())
 
 
 def _task(*args: object) -> int:
@@ -377,10 +386,6 @@ class ReadRows:
     def _numbers(self, place: int) -> Floats:
         row = int(self.layout.places[place])
         numbers = self.found[0].numbers[row, : self.num_rows]
-        for own in self.found:
-            for place_, at, start, stop in own.hard[: own.num_hard[0]].tolist():
-                if place_ == row:
-                    numbers[at] = float(self.source.text[start:stop].tobytes())
         numbers.setflags(write=False)
         return numbers
 

@@ -95,6 +95,21 @@ def test_any_number_of_digits_around_the_point():
             check(f"{'0' * before}.{'0' * after}{rng.randint(1, 10**16)}")
 
 
+def test_more_digits_than_a_word_holds():
+    rng = random.Random(4)
+    left_open = 0
+    for _ in range(3000):
+        digits = str(rng.getrandbits(120))
+        left_open += bool(check(f"{digits[:3]}.{digits[3:]}e{rng.randint(-290, 290)}") & HARD)
+        assert not check(f"{rng.gauss(0, 1):.{rng.randint(20, 60)}f}") & HARD
+    assert left_open < 60
+    for _ in range(500):  # at and beside the middle between two doubles, by less than a word holds
+        odd = 2 * (rng.getrandbits(52) | 1 << 52) + 1
+        for digit in "0000000001", "0000000000", "1":
+            check(f"{odd}.{digit}")
+            check(f"{odd * 2**60 + rng.randint(-1, 1)}")
+
+
 def test_powers_of_five_are_their_first_bits():
     for place, (high, low) in enumerate(powers_of_five().tolist()):
         bits, power = high << 64 | low, place - 342

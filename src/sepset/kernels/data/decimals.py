@@ -1,8 +1,9 @@
 r"""Decimal numbers in text as the nearest doubles.
 
 A number is $w \cdot 10^q = w \cdot 5^q \cdot 2^q$. The first bits of $w$ times the first 128 bits of $5^q$ are those of
-the number, unless a run of ones leaves in doubt which way it is rounded. The few numbers in doubt are left to whoever
-asked (Lemire, Number Parsing at a Gigabyte per Second, 2021).
+the number, unless a run of ones leaves in doubt which way it is rounded; of more digits than a word holds, the first
+ones decide, unless the next number of so many has another double. The few numbers in doubt are left to whoever asked
+(Lemire, Number Parsing at a Gigabyte per Second, 2021).
 """
 
 from __future__ import annotations
@@ -98,13 +99,24 @@ def word_in(text: Bytes, start: int, stop: int) -> tuple[float, int]:
 
 
 @kernel(borrows=True)
-def _num_digits(text: Bytes, start: int, stop: int) -> int:
-    """The number of digits from the first that is not zero on."""
-    count = 0
+def _first_digits(text: Bytes, start: int, stop: int) -> tuple[np.uint64, int]:
+    """As many digits as a word holds, from the first that is not zero on, and how many more there are."""
+    digits, count = np.uint64(0), 0
     for at in range(start, stop):
         if text[at] != POINT and (count > 0 or text[at] != ZERO):
+            if count < DIGITS:
+                digits = digits * np.uint64(10) + np.uint64(int(text[at]) - ZERO)
             count += 1
-    return count
+    return digits, max(count - DIGITS, 0)
+
+
+@kernel(borrows=True)
+def _between(digits: np.uint64, exponent: int, fives: UInt64s) -> float:
+    """The double nearest to all numbers from `digits` to the next, times ten to the exponent; NaN if it is not one."""
+    if not LEAST <= exponent <= MOST:
+        return np.nan
+    found = _scaled(digits, exponent, fives)
+    return found if found == _scaled(digits + _ONE, exponent, fives) else np.nan
 
 
 @kernel(borrows=True)
@@ -174,9 +186,13 @@ def decimal_at(text: Bytes, start: int, stop: int, fives: UInt64s) -> tuple[floa
         if at < 0:
             return np.nan, BAD, last
         exponent += power
-    if count > DIGITS and _num_digits(text, first, last) > DIGITS:
-        return np.nan, what | HARD, at
+    found, num_more = np.nan, 0
+    if count > DIGITS:
+        digits, num_more = _first_digits(text, first, last)
     if digits == 0:
         return (-0.0 if is_negative else 0.0), what | (FRACTION if is_negative else 0), at
-    found = _scaled(digits, exponent, fives) if LEAST <= exponent <= MOST else np.nan
+    if num_more > 0:
+        found = _between(digits, exponent + num_more, fives)
+    elif LEAST <= exponent <= MOST:
+        found = _scaled(digits, exponent, fives)
     return (-found if is_negative else found), (what if found == found else what | HARD), at
