@@ -217,7 +217,7 @@ def test_whole_numbers_of_long_columns():
     assert whole_numbers(Cells(np.array([np.nan]))) == []
 
 
-def test_arrays_that_nobody_changes_are_not_copied():
+def test_arrays_that_are_never_changed_are_not_copied():
     numbers = np.array([1.0, 2.0])
     assert numbers_of(Cells(numbers, is_own=True)) is numbers
     assert numbers_of(Cells(numbers)) is not numbers

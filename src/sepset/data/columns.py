@@ -50,7 +50,7 @@ class Levels:
 class Cells:
     """A column of booleans, integers or floats, with an optional mask of missing cells.
 
-    `is_own` says that nobody changes the array, so that a dataset may keep it without a copy.
+    `is_own` says that the array is never changed, so that a dataset may keep it without a copy.
 
     >>> import numpy as np
     >>> len(Cells(np.array([1, 2, 3])))
@@ -298,7 +298,8 @@ def whole_numbers(column: Column) -> list[int] | None:
         known = column.values if column.missing is None else column.values[~column.missing]
         if not all(_are_whole(known[at : at + _BLOCK]) for at in range(0, len(known), _BLOCK)):
             return None
-        return list(_integer_levels(known[~np.isnan(known)].astype(np.int64)).values)
+        distinct = _integer_levels(known[~np.isnan(known)].astype(np.int64)).values
+        return [int(value) for value in distinct]  # type: ignore[call-overload]  # numbers
     values = levels_of(column).values
     numbers = [float(value) if is_number(value) else math.nan for value in values]  # type: ignore[arg-type]  # numbers
     if not all(abs(number) < 2**53 and number.is_integer() for number in numbers):

@@ -186,7 +186,7 @@ def _opened(
 
 
 def _owned(column: Column) -> Column:
-    """A column that was read from a file: nobody else has it."""
+    """A column that was read from a file, and has no other owner."""
     return replace(column, is_own=True) if isinstance(column, Cells) else column
 
 

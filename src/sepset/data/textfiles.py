@@ -9,7 +9,7 @@ import csv
 import gzip
 import itertools
 import zlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,8 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Bytes, Floats, Ints
+from sepset.base.filebytes import count_byte, read_bytes
 from sepset.base.lazy import lazy
-from sepset.base.threads import num_processors, shares, together
+from sepset.base.threads import num_processors, together
 from sepset.data.columns import MISSING, Cells, Column, Levels, levels_of
 from sepset.kernels.data.decimals import BAD, FRACTION, PADDED, powers_of_five
 from sepset.kernels.data.textcells import (
@@ -51,7 +52,7 @@ SAMPLE_ROWS, SAMPLE_DISTINCT = 2048, 256
 MOST_DISTINCT = np.iinfo(np.int16).max
 """The most distinct texts of a column."""
 
-_LEAST_SHARE = _BLOCK = 1 << 20
+_LEAST_SHARE = 1 << 20
 _WINDOW = 1 << 10
 _FEWEST_HARD, _CELLS_TO_HARD = 1 << 12, 1 << 6
 _TABLE_ENTRIES = 1 << 23
@@ -103,30 +104,8 @@ def _bytes(file: Path) -> Bytes | None:
     least = SMALL if is_at_hand(read_cells) else SMALL_TO_COMPILE
     if size < least >> 2 * is_packed:
         return None
-    found = _unpacked(file) if is_packed else _read_all(file, size)
+    found = _unpacked(file) if is_packed else read_bytes(file, size)
     return found if found is not None and least <= len(found) <= LARGEST else None
-
-
-def _read_all(file: Path, size: int) -> Bytes:
-    """The first bytes of a file, by threads, in memory that the system gives in large pages."""
-    found = np.empty(size, np.uint8)
-
-    def read(part: slice, cancel: Bytes) -> int:
-        """Read some bytes to where they belong; how many of them are missing."""
-        at = part.start
-        with file.open("rb", buffering=0) as rows:
-            rows.seek(at)
-            while not cancel[0] and (more := rows.readinto(found[at : min(at + _BLOCK, part.stop)].data)):
-                at += more
-        return int(part.stop - at)
-
-    return found[: size - sum(_by_parts(size, read))]
-
-
-def _by_parts(size: int, task: Callable[[slice, Bytes], int]) -> list[int]:
-    """What a task finds in parts of so many bytes, one for each thread."""
-    parts = shares(size, num_processors(), step=_BLOCK)
-    return together([partial(task, part) for part in parts], len(parts))
 
 
 def _unpacked(file: Path) -> Bytes | None:
@@ -156,16 +135,6 @@ def _line_end(text: Bytes, at: int) -> int:
     return len(text)
 
 
-def _count(text: Bytes, byte: int) -> int:
-    """How often a byte occurs."""
-
-    def count(part: slice, cancel: Bytes) -> int:
-        blocks = (text[at : min(at + _BLOCK, part.stop)] for at in range(part.start, part.stop, _BLOCK))
-        return sum(int(np.count_nonzero(block == byte)) for block in blocks if not cancel[0])
-
-    return sum(_by_parts(len(text), count))
-
-
 @dataclass(frozen=True, eq=False)
 class Source:
     """The bytes of a file, where its second line starts, and how its cells are told apart."""
@@ -179,7 +148,7 @@ class Source:
     @lazy
     def has_quotes(self) -> bool:
         """Whether a quote stands anywhere."""
-        return _count(self.text, QUOTE) > 0
+        return count_byte(self.text, QUOTE) > 0
 
     def layout(self, kinds: Mapping[int, int]) -> Layout:
         """The columns at these places are read as text or as numbers, in the order of the mapping."""
@@ -214,7 +183,9 @@ class Source:
         cuts = [self.start, *(_line_end(self.text, self.start + size * k // count) for k in range(1, count))]
         found, row = [], 0
         for start, stop in itertools.pairwise([*cuts, len(self.text)]):
-            num_rows = _count(self.text[start:stop], NEWLINE) + bool(start < stop and self.text[stop - 1] != NEWLINE)
+            num_rows = count_byte(self.text[start:stop], NEWLINE) + bool(
+                start < stop and self.text[stop - 1] != NEWLINE
+            )
             found.append(Share(start, stop, row, num_rows))
             row += num_rows
         return found
@@ -349,7 +320,7 @@ class ReadRows:
         }
 
     def flags(self, place: int) -> int:
-        """What was found in a column, as bits."""
+        """The bits that say what was found in a column."""
         return int(np.bitwise_or.reduce([own.flags[place] for own in self.found]))
 
     def column(self, place: int, *, is_real: bool) -> Column | None:

@@ -164,8 +164,8 @@ def decimal_at(text: Bytes, start: int, stop: int, fives: UInt64s) -> tuple[floa
     `FRACTION` is whatever Python's `int` would not print again. What is `HARD` is NaN.
     """
     sign = text[start] if start < stop else ZERO
-    is_negative, what = sign == MINUS, FRACTION * np.int64(sign == PLUS)
-    first = start + np.int64(is_negative | (sign == PLUS))
+    is_negative, what = sign == MINUS, FRACTION * int(sign == PLUS)
+    first = start + int(is_negative | (sign == PLUS))
     digits, at = _few_digits_at(text, first, stop)
     count, exponent = at - first, 0
     if count > 1 and text[first] == ZERO:

@@ -50,7 +50,7 @@ def _num_ones(word: np.uint64) -> np.uint64:
 
 @kernel(borrows=True, inner=True)
 def other_bytes(word: np.uint64) -> np.uint64:
-    """The highest bit of each byte that is no digit; after the first of them also of some that are."""
+    """The highest bit of each byte that is not a digit; after the first of them also of some that are."""
     apart = word ^ _ZEROS
     return (apart + np.uint64(0x7676767676767676) | apart) & _HIGH
 
@@ -58,7 +58,7 @@ def other_bytes(word: np.uint64) -> np.uint64:
 @kernel(borrows=True, inner=True)
 def num_before(marks: np.uint64) -> int:
     """The number of bytes before the first whose highest bit is marked; eight if none is."""
-    return np.int64(_num_ones(marks - _ONE & ~marks) >> np.uint64(3))
+    return int(np.int64(_num_ones(marks - _ONE & ~marks) >> np.uint64(3)))
 
 
 @kernel(borrows=True, inner=True)
@@ -72,7 +72,7 @@ def digits_in(word: np.uint64) -> np.uint64:
 @kernel(borrows=True, inner=True)
 def num_bits(word: np.uint64) -> int:
     """The number of bits of a word above zero, from the exponent of a double that only the highest one decides."""
-    return (np.float64(word & ~(word >> _ONE)).view(np.int64) >> 52) - 1022
+    return int(np.float64(word & ~(word >> _ONE)).view(np.int64) >> 52) - 1022
 
 
 @kernel(borrows=True, inner=True)
