@@ -9,7 +9,7 @@ import csv
 import gzip
 import itertools
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,9 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Bytes, Floats, Ints
-from sepset.base.filebytes import count_byte, read_bytes
 from sepset.base.lazy import lazy
-from sepset.base.threads import num_processors, together
+from sepset.base.threads import num_processors, shares, together
 from sepset.data.columns import MISSING, Cells, Column, Levels, levels_of
 from sepset.kernels.data.decimals import BAD, FRACTION, PADDED, powers_of_five
 from sepset.kernels.data.textcells import (
@@ -48,6 +47,9 @@ LARGEST = 1 << 30
 
 SAMPLE_ROWS, SAMPLE_DISTINCT = 2048, 256
 """A column of numbers is read as numbers if so many first rows have more distinct texts than these."""
+
+BLOCK = 1 << 20
+"""Bytes that are read or counted at a time."""
 
 MOST_DISTINCT = np.iinfo(np.int16).max
 """The most distinct texts of a column."""
@@ -106,6 +108,42 @@ def _bytes(file: Path) -> Bytes | None:
         return None
     found = _unpacked(file) if is_packed else read_bytes(file, size)
     return found if found is not None and least <= len(found) <= LARGEST else None
+
+
+def read_bytes(file: Path, size: int) -> Bytes:
+    """The first bytes of a file, fewer if it is shorter, in memory that the system gives in large pages."""
+    found = np.empty(size, np.uint8)
+
+    def read(part: slice, cancel: Bytes) -> int:
+        """Read some bytes to where they belong; how many of them are not there."""
+        at = part.start
+        with file.open("rb", buffering=0) as rows:
+            rows.seek(at)
+            while not cancel[0] and (more := rows.readinto(found[at : min(at + BLOCK, part.stop)].data)):
+                at += more
+        return int(part.stop - at)
+
+    return found[: size - sum(_by_parts(size, read))]
+
+
+def count_byte(text: Bytes, byte: int) -> int:
+    """How often a byte occurs.
+
+    >>> count_byte(np.frombuffer(b"to be or not to be", np.uint8), ord("o"))
+    4
+    """
+
+    def count(part: slice, cancel: Bytes) -> int:
+        blocks = (text[at : min(at + BLOCK, part.stop)] for at in range(part.start, part.stop, BLOCK))
+        return sum(int(np.count_nonzero(block == byte)) for block in blocks if not cancel[0])
+
+    return sum(_by_parts(len(text), count))
+
+
+def _by_parts(size: int, task: Callable[[slice, Bytes], int]) -> list[int]:
+    """The results of a task for consecutive parts of so many bytes, one for each thread."""
+    parts = shares(size, num_processors(), step=BLOCK)
+    return together([partial(task, part) for part in parts], len(parts))
 
 
 def _unpacked(file: Path) -> Bytes | None:
