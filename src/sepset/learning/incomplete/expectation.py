@@ -212,4 +212,4 @@ def _check_numbers(dataset: Dataset) -> None:
             raise DataError(
                 f"Column {variable.name!r}, row {row}: {column[row]} is not a number to learn from. Drop it."
             )
-        check_range(np.nan_to_num(column)[:, None], [variable.name], "EM needs finite numbers")
+        check_range([np.nan_to_num(column)], [variable.name], "EM needs finite numbers")
