@@ -450,9 +450,11 @@ class Table(DiscreteFactor):
         Guarantee: exact.
         Tested by: factors/test_information.py::test_kl_is_the_oracles
         """
-        q = other.normalize().align(self.scope)
-        log_q = q._logs() if isinstance(q, Table) else q.log_at(self.cells()[0])
-        return information.kl(self.normalize()._logs(), log_q)
+        p, q = self.normalize(), other.normalize().align(self.scope)
+        log_q = q._logs() if isinstance(q, Table) else q.log_at(p.cells()[0])
+        if p.space == "log" or not isinstance(q, Table) or q.space == "log":
+            return information.kl(*information.from_logs(p._logs(), log_q))
+        return information.kl(p._probabilities(), q._probabilities())
 
     def __reduce__(self) -> tuple[object, ...]:
         return Table._make, (self.scope, self.flat, self.exponent, self.space)
