@@ -63,9 +63,7 @@ def entropy(values: np.ndarray, axes: Sequence[int], given: Sequence[int] = ()) 
 
 
 @in_many_digits
-def mutual_information(
-    values: np.ndarray, xs: Sequence[int], ys: Sequence[int], given: Sequence[int] = ()
-) -> Decimal:
+def mutual_information(values: np.ndarray, xs: Sequence[int], ys: Sequence[int], given: Sequence[int] = ()) -> Decimal:
     """The mutual information of two sets of axes of a joint, on average given others."""
     joint = shares(values)
     x, y, both, z = ([*xs, *given], [*ys, *given], [*xs, *ys, *given], given)

@@ -35,7 +35,7 @@ from sepset.cpds.counts import (
 )
 from sepset.cpds.dirichletposterior import DirichletPosterior
 from sepset.cpds.discrete import DiscreteCPD, check_rows
-from sepset.cpds.jointstates import LARGEST, D, DiscreteParameters, dense_values
+from sepset.cpds.jointstates import LARGEST, D, DiscreteParameters, EngineValues, dense_values
 from sepset.cpds.parameters import Contexts, PriorTerm, Varied, complete_rows
 from sepset.cpds.priors.dirichlet import K2, CellPrior, Dirichlet, DirichletMixture, FamilyPrior
 from sepset.errors import DataError, NotApplicable
@@ -294,7 +294,7 @@ class Multinomials(DiscreteParameters[D, Floats]):
         return np.zeros(len(self.probabilities))
 
     @property
-    def engine_values(self) -> Sequence[Floats]:
+    def engine_values(self) -> EngineValues:
         """The table, or the CPD's own factors."""
         if self.entry_cells is not None:
             return dense_values(self.cpd)

@@ -3,8 +3,8 @@ r"""Entropies and divergences of arrays of probabilities, in nats, with $0 \log 
 Where distributions are nearly equal, or one state has nearly all of the mass, the sums that define these measures
 cancel. So divergences are sums of terms that are not negative,
 
-$$KL(p \| q) = \sum_i \left[p_i \log \frac{p_i}{q_i} - p_i + q_i\right] = \sum_i q_i f\!\left(\frac{p_i - q_i}{q_i}\right),
-\qquad f(d) = (1 + d) \log(1 + d) - d,$$
+$$KL(p \| q) = \sum_i \left[p_i \log \frac{p_i}{q_i} - p_i + q_i\right]
+= \sum_i q_i f\!\left(\frac{p_i - q_i}{q_i}\right), \qquad f(d) = (1 + d) \log(1 + d) - d,$$
 
 and the most probable state has the logarithm $\log(1 - \sum_{\text{others}} p_i)$, and the difference
 $-\sum_{\text{others}} (p_i - q_i)$.

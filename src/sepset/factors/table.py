@@ -190,6 +190,11 @@ class Table(DiscreteFactor):
         return flat.reshape([v.num_states for v in self.scope]) if len(self.scope) <= MAX_AXES else flat
 
     @property
+    def in_range(self) -> Floats | Table:
+        """The values, or the table itself where some of them may be outside float64."""
+        return self if self.exponent or self.space == "log" else self.values
+
+    @property
     def log_values(self) -> Floats:
         """The logarithms of the values, shaped like the scope; zeros are -inf."""
         logs = self._logs()

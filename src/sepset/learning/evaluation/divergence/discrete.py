@@ -128,7 +128,7 @@ class Truth:
         return states + self._real.entropy
 
     def _graph_gap(self, child: str, model: BayesNet) -> float:
-        r"""$H_P(X \mid \mathbf U^Q) - H_P(X \mid \mathbf U^P)$: an information, where one set of parents has the other."""
+        r"""$H_P(X \mid \mathbf U^Q) - H_P(X \mid \mathbf U^P)$: an information if one set of parents has the other."""
         theirs, ours = model.parents(child), self.network.parents(child)
         if set(theirs) == set(ours):
             return 0.0
@@ -240,7 +240,7 @@ def cpd_distance(p: BayesNet, q: BayesNet) -> float:
 
 def _conditional(model: BayesNet, child: str, scope: Sequence[str]) -> Table:
     """A discrete CPD as a table with its axes in the order of `scope`."""
-    table: Table = model.cpd(child).to_table().table
+    table: Table = model.cpd(child).to_factor()  # type: ignore[attr-defined]  # discrete
     return table.align(scope)
 
 
