@@ -21,6 +21,12 @@ from sepset.base.arraytypes import Floats
 COLLINEAR = 1e-12
 """The smallest eigenvalue of the parents' correlations, relative to the largest, that counts as a direction."""
 
+DEPENDENT = 1e-12
+"""The smallest singular value of the parents' columns, relative to the largest, that counts as a direction."""
+
+NEAR = 1e-6
+"""Parents whose correlations have a smaller eigenvalue are fitted to rows, where these are at hand."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearFit:
@@ -53,6 +59,39 @@ def least_squares(mean: Floats, products: Floats, size: int = 1) -> LinearFit:
     inverse, rank = _pseudo_inverse(inner * scale[:, None] * scale)
     slope = (scale[:, None] * (inverse @ (scale[:, None] * cross))).T
     return LinearFit(mean[split:] - slope @ mean[:split], slope, residual_products(products, slope), rank)
+
+
+def fit_rows(rows: Floats, weights: Floats, size: int = 1) -> LinearFit:
+    """The same from rows near zero, with the digits that products lose: their condition is the square of that of rows.
+
+    Args:
+        rows: the parents, then `size` children, less their means up to rounding.
+        weights: one per row.
+        size: the number of child coordinates.
+
+    >>> fit_rows(np.array([[-1.0, -2.0], [0.0, 1.0], [1.0, 1.0]]), np.ones(3)).slope.round(9).tolist()
+    [[1.5]]
+    """
+    root, split = np.sqrt(weights)[:, None], rows.shape[1] - size
+    columns, children = np.concatenate([root, root * rows[:, :split]], axis=1), root * rows[:, split:]
+    norms = np.linalg.norm(columns, axis=0)
+    unit = columns / np.where(norms > 0, norms, 1.0)
+    found, _, rank, _ = np.linalg.lstsq(unit, children, rcond=DEPENDENT)
+    left = children - unit @ found
+    lines = found / np.where(norms > 0, norms, 1.0)[:, None]
+    return LinearFit(lines[0], lines[1:].T, left.T @ left, int(rank) - 1)
+
+
+def are_near_dependent(products: Floats) -> bool:
+    """Whether coordinates follow from others so nearly that their products have lost digits of what they add.
+
+    >>> are_near_dependent(np.eye(2)), are_near_dependent(np.array([[1.0, 1.0], [1.0, 1.0 + 1e-9]]))
+    (False, True)
+    """
+    deviation = np.sqrt(np.maximum(np.diagonal(products), 0.0))
+    scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
+    values = np.linalg.eigvalsh((products * scale * scale[:, None])[deviation > 0][:, deviation > 0])
+    return bool((values < NEAR).any())
 
 
 def residual_products(products: Floats, slope: Floats) -> Floats:
