@@ -18,8 +18,9 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 
-COLLINEAR = 1e-12
-"""The smallest eigenvalue of the parents' correlations, relative to the largest, that counts as a direction."""
+COLLINEAR, ROUNDING = 1e-12, 1e-15
+"""The smallest eigenvalue of the parents' correlations, relative to the largest, that counts as a direction; and one
+that rounding alone makes."""
 
 DEPENDENT = 1e-12
 """The smallest singular value of the parents' columns, relative to the largest, that counts as a direction."""
@@ -42,7 +43,7 @@ class LinearFit:
     rank: int
 
 
-def least_squares(mean: Floats, products: Floats, size: int = 1) -> LinearFit:
+def least_squares(mean: Floats, products: Floats, size: int = 1, collinear: float = COLLINEAR) -> LinearFit:
     """The regression of the last `size` coordinates on the others; collinear parents share their effect (least norm).
 
     The norm is that of coefficients of standardized parents, so that units do not matter.
@@ -51,12 +52,13 @@ def least_squares(mean: Floats, products: Floats, size: int = 1) -> LinearFit:
         mean: the mean of all coordinates, the children last.
         products: their covariance, or their centered sums of products.
         size: the number of child coordinates.
+        collinear: the smallest eigenvalue of the parents' correlations, relative to the largest, that is a direction.
     """
     split = len(mean) - size
     inner, cross = products[:split, :split], products[:split, split:]
     deviation = np.sqrt(np.maximum(np.diagonal(inner), 0.0))
     scale = np.divide(1.0, deviation, out=np.zeros(split), where=deviation > 0)
-    inverse, rank = _pseudo_inverse(inner * scale[:, None] * scale)
+    inverse, rank = _pseudo_inverse(inner * scale[:, None] * scale, collinear)
     slope = (scale[:, None] * (inverse @ (scale[:, None] * cross))).T
     return LinearFit(mean[split:] - slope @ mean[:split], slope, residual_products(products, slope), rank)
 
@@ -128,9 +130,9 @@ def _semidefinite(residual: Floats) -> Floats:
     return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
 
-def _pseudo_inverse(correlations: Floats) -> tuple[Floats, int]:
+def _pseudo_inverse(correlations: Floats, collinear: float) -> tuple[Floats, int]:
     if not len(correlations):
         return correlations, 0
     values, vectors = np.linalg.eigh(correlations)
-    kept = values > COLLINEAR * max(float(values.max(initial=0.0)), 1e-300)
+    kept = values > collinear * max(float(values.max(initial=0.0)), 1e-300)
     return (vectors[:, kept] / values[kept]) @ vectors[:, kept].T, int(kept.sum())

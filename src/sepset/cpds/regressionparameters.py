@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Bools, Floats, Ints
-from sepset.base.leastsquares import are_near_dependent, least_squares
+from sepset.base.leastsquares import COLLINEAR, ROUNDING, are_near_dependent, least_squares
 from sepset.base.logarithms import LOG_2PI
 from sepset.cpds.counts import joint_codes, unseen_message
 from sepset.cpds.parameters import (
@@ -370,7 +370,8 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         known = self.cpd.centered(stats)
         found: dict[str, object] = {}
         full, size = width(self.cpd.given), self.cpd.child.size
-        fits = [least_squares(s.mean, s.products, size) for s in known.contexts if s.count > 0] if full else []
+        least = ROUNDING if has_rows else COLLINEAR
+        fits = [least_squares(s.mean, s.products, size, least) for s in known.contexts if s.count > 0] if full else []
         low = min((fit.rank for fit in fits), default=full)
         if low < full:
             found["parent_rank"] = f"{low} of {full}; coefficients are those of least norm"
