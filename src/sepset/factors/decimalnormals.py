@@ -45,7 +45,7 @@ def doubtful(chol: Cholesky) -> Bools:
     >>> doubtful(Cholesky.of(np.array([np.eye(2), near]))).tolist()
     [False, True]
     """
-    return np.asarray(~chol.definite | (chol.rounding() > DOUBT)) & (1 < chol.lower.shape[-1] <= MOST)
+    return np.asarray(~chol.definite | (chol.rounding() > DOUBT), np.bool_) & (1 < chol.lower.shape[-1] <= MOST)
 
 
 def exactly(numbers: Any) -> Any:
