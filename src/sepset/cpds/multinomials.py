@@ -275,7 +275,8 @@ class Multinomials(DiscreteParameters[D, Floats]):
     def _marked(self) -> tuple[Ints, ...]:
         """The cells of the entries of the CPD's factors, found by marking each cell with a number above one."""
         marked = dense_values(self.from_probabilities(np.arange(2.0, len(self.probabilities) + 2.0)))
-        return tuple(np.where(values >= 2.0, values - 2.0, -1.0).astype(np.int64) for values in marked)
+        arrays = map(np.asarray, marked)
+        return tuple(np.where(values >= 2.0, values - 2.0, -1.0).astype(np.int64) for values in arrays)
 
     @property
     def engine_form(self) -> DiscreteCPD:

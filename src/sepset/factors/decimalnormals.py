@@ -45,7 +45,8 @@ def doubtful(chol: Cholesky) -> Bools:
     >>> doubtful(Cholesky.of(np.array([np.eye(2), near]))).tolist()
     [False, True]
     """
-    return np.asarray(~chol.definite | (chol.rounding() > DOUBT), np.bool_) & (1 < chol.lower.shape[-1] <= MOST)
+    is_feasible = 1 < chol.lower.shape[-1] <= MOST
+    return np.asarray((~chol.definite | (chol.rounding() > DOUBT)) & is_feasible, np.bool_)
 
 
 def exactly(numbers: Any) -> Any:

@@ -207,8 +207,8 @@ class DiscreteFactor(Entries, Frozen, Report):
         x, y = ([v for v in self._chosen(part) if v not in z] for part in (xs, ys))
         both = [v for v in x if v in y]
         if both:  # a variable tells everything about itself
-            rest = [[v for v in part if v not in both] for part in (x, y)]
-            return self.conditional_entropy(both, z) + self.mutual_information(*rest, given=[*z, *both])
+            first, second = ([v for v in part if v not in both] for part in (x, y))
+            return self.conditional_entropy(both, z) + self.mutual_information(first, second, given=[*z, *both])
         joint = self.project([*z, *x, *y]).align([*z, *x, *y])
         if num_entries(joint.scope) > max(MOST_FILLED, joint.size):
             return max(joint.conditional_entropy(x, z) - joint.conditional_entropy(x, [*z, *y]), 0.0)

@@ -178,8 +178,9 @@ def _row_gaps(p: Table, q: Table) -> Floats:
     width = p.scope[-1].num_states
     logs = (x.log_values.reshape(-1, width) for x in (p, q))
     ours, theirs, log_ratio = information.from_logs(*logs)
-    linear = [x.values.reshape(-1, width) if x.space == "linear" else y for x, y in ((p, ours), (q, theirs))]
-    return information.kl_rows(*linear, log_ratio)
+    if p.space == q.space == "linear":
+        ours, theirs = p.values.reshape(-1, width), q.values.reshape(-1, width)
+    return information.kl_rows(ours, theirs, log_ratio)
 
 
 def _weighted(weights: Floats, gaps: Floats, possible: Bools) -> float:
@@ -240,7 +241,7 @@ def cpd_distance(p: BayesNet, q: BayesNet) -> float:
 
 def _conditional(model: BayesNet, child: str, scope: Sequence[str]) -> Table:
     """A discrete CPD as a table with its axes in the order of `scope`."""
-    table: Table = model.cpd(child).to_factor()  # type: ignore[attr-defined]  # discrete
+    table: Table = model.cpd(child).to_factor()
     return table.align(scope)
 
 

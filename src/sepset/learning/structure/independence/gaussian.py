@@ -115,7 +115,7 @@ class _FisherZ(BoundTest):
 
     def _artanh(self, x: int, ys: Sequence[int], given: Group, partial: Floats) -> Floats:
         r"""$\operatorname{artanh} \rho = \pm\log(1 + |\rho|) \mp \tfrac12 \log(1 - \rho^2)$, the last from columns."""
-        far = np.flatnonzero(np.abs(partial) > 1.0 - NEAR)
+        far = np.flatnonzero(np.abs(partial) > 1.0 - NEAR).tolist()
         found = np.arctanh(np.where(np.abs(partial) > 1.0 - NEAR, 0.0, partial))
         if len(far):
             rest = self._rest([x, *(ys[i] for i in far)], given)
