@@ -20,7 +20,17 @@ from sepset.base.memory import check_rows_fit, row_blocks
 from sepset.base.text import brief, listing
 from sepset.errors import ImpossibleEvidence, ModelError, NotClosed, ScopeError
 from sepset.factors.algebra import Assignment, axis_of
-from sepset.factors.canonical import EPS, Cholesky, merged, symmetric
+from sepset.factors.canonical import (
+    EPS,
+    MOST,
+    Cholesky,
+    Elimination,
+    divergence,
+    doubtful,
+    merged,
+    squares,
+    symmetric,
+)
 from sepset.factors.coordinates import (
     ON_SUPPORT,
     check_finite,
@@ -35,7 +45,6 @@ from sepset.factors.coordinates import (
     states_of,
     width,
 )
-from sepset.factors.decimalnormals import MOST, Elimination, divergence, doubtful, squares
 from sepset.factors.labels import FEW, MOST_SHOWN, cut, moment_names, moment_numbers, short, with_numbers
 from sepset.variables.variable import Discrete, VariableLike, Vector, listed
 

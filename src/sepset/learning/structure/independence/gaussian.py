@@ -102,7 +102,7 @@ class _FisherZ(BoundTest):
         return np.asarray(rest.T @ rest)
 
     def _rest(self, columns: Sequence[int], given: Group) -> Floats:
-        """What regression on a set leaves of columns: it has twice the digits that products of columns keep."""
+        """The rest of columns that regression on a set leaves, with twice the digits that products of columns keep."""
         own = self.root[:, columns]
         if not given:
             return own

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sepset.factors.decimalnormals import MOST, Elimination
+from sepset.factors.canonical import MOST, Elimination
 from sepset.factors.moments import Gaussian, GaussianMixture
 from sepset.factors.studentt import StudentT
 from sepset.variables.variable import Real
