@@ -335,7 +335,7 @@ class LinearGaussian(RealChild, Tabulated):
             C[:] = np.average(C, axis=0, weights=known.counts)
         return self.with_parameters(a, B, covariance=C)
 
-    def corrected(self, known: Scatters, entry: Ints, rows: Floats, weights: Floats) -> LinearGaussian:
+    def _corrected(self, known: Scatters, entry: Ints, rows: Floats, weights: Floats) -> LinearGaussian:
         """The regressions with those of their residuals added; contexts without rows keep their parameters.
 
         Args:

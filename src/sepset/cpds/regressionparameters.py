@@ -333,7 +333,7 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         0.222222222
         """
         parts = (self._residuals(cpd, stats, columns, weights) for cpd in cpds)
-        return self.cpd.corrected(stats, *map(np.concatenate, zip(*parts, strict=True)))
+        return self.cpd._corrected(stats, *map(np.concatenate, zip(*parts, strict=True)))
 
     def _residuals(
         self, cpd: LinearGaussian, stats: Scatters, columns: Columns, weights: Floats | None
