@@ -21,7 +21,7 @@ from sepset.base.checks import one_of
 from sepset.base.display import Shown, Tabulated
 from sepset.base.foreign import often
 from sepset.base.frozen import fill, made
-from sepset.base.leastsquares import LinearFit, least_squares
+from sepset.base.leastsquares import LinearFit, fit_rows, least_squares
 from sepset.base.logarithms import LOG_2PI
 from sepset.cpds.counts import checked_weights, joint_codes, num_rows_of
 from sepset.cpds.cpd import ParameterBlock, RealChild
@@ -332,6 +332,25 @@ class LinearGaussian(RealChild, Tabulated):
         for e, scatter, fit in zip(seen, scatters, self._regressions(scatters, prior), strict=True):
             a[e], B[e], C[e] = fit.intercept, fit.slope, fit.residual / scatter.count
         if self.shared and seen.size:
+            C[:] = np.average(C, axis=0, weights=known.counts)
+        return self.with_parameters(a, B, covariance=C)
+
+    def _corrected(self, known: Scatters, entry: Ints, rows: Floats, weights: Floats) -> LinearGaussian:
+        """The regressions with those of their residuals added; contexts without rows keep their parameters.
+
+        Args:
+            known: the statistics of the rows.
+            entry: the context of each row.
+            rows: the real parents less their means, and the residuals.
+            weights: one per row.
+        """
+        a, B, C, split = self.intercept.copy(), self.coefficients.copy(), self.covariance.copy(), width(self.given)
+        for e in np.flatnonzero(known.counts > 0).tolist():
+            away = fit_rows(rows[entry == e], weights[entry == e], self.child.size)
+            B[e] += away.slope
+            a[e] = known.means[e, split:] + away.intercept - B[e] @ known.means[e, :split]
+            C[e] = away.residual / known.counts[e]
+        if self.shared:
             C[:] = np.average(C, axis=0, weights=known.counts)
         return self.with_parameters(a, B, covariance=C)
 

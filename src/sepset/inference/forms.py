@@ -103,7 +103,7 @@ class Rewritten:
     def with_parts(self, parts: Mapping[int, Decomposition]) -> Prepared:
         """The same plans with other parts of the same scopes."""
         values = {
-            number: dense(factor).values
+            number: dense(factor).in_range
             for form, part in parts.items()
             for number, factor in zip(self.numbers[form], part.filled, strict=True)
         }
