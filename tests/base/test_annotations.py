@@ -62,3 +62,13 @@ def test_kinds_in_words():
     assert described(int | float | None) == "a whole number, a number or None"
     assert described(Iterable[str | int]) == "several strings or whole numbers"
     assert described(ArrayLike) == "numbers"
+
+
+def test_a_name_that_means_several_things_is_not_guessed():
+    """An alias and a class of one name, as modules import them for type checkers alone."""
+    import sepset.cpds.logistic  # has a class `Weights`
+    import sepset.data.sources  # noqa: F401  # has an alias `Weights`
+
+    def count(weights: Weights = None): ...  # noqa: F821
+
+    assert misfit(count, (), {"weights": None}) == ""

@@ -77,10 +77,11 @@ def _resolved(annotation: Any, function: Callable[..., Any]) -> Any:
 
 
 def _of_checkers(name: str) -> type | None:
-    """A class that a module imports for type checkers alone, as another one has it."""
+    """A class that a module imports for type checkers alone, as other ones have it; None if they have several things
+    of this name."""
     modules = [module for place, module in list(sys.modules.items()) if place.startswith("sepset.")]
-    found = (vars(module).get(name) for module in modules)
-    return next((one for one in found if isinstance(one, type) and one.__name__ == name), None)
+    found = [vars(module)[name] for module in modules if name in vars(module)]
+    return found[0] if found and isinstance(found[0], type) and all(one is found[0] for one in found) else None
 
 
 def fits(value: Any, hint: Any) -> bool:
