@@ -175,7 +175,7 @@ def test_a_plan_tells_what_the_best_assignment_of_some_variables_costs():
 
 
 def test_constraints_may_list_their_variables_in_any_order():
-    """Bits in a row, and a parity and a number of ones over shuffled bits: sums over (bit, parity, number) are exact."""
+    """Bits in a row, and a parity and a number of ones over shuffled bits: sums over (bit, number) are exact."""
     rng = np.random.default_rng(5)
     links, log_numbers = rng.uniform(0.1, 1.0, (NUM_BITS - 1, 2, 2)), rng.normal(size=NUM_BITS + 1)
     shuffled = [[BITS[i] for i in rng.permutation(NUM_BITS)] for _ in range(2)]

@@ -229,7 +229,7 @@ def test_a_wide_child_that_nothing_observed_depends_on_is_drawn_from_its_parents
 
 
 def test_descendants_of_a_wide_child_are_drawn_by_their_own_factors():
-    """A tree of 31 parents, whose product of factors is no table; its leaves are certain, so that each draw is known."""
+    """A tree of 31 parents, whose product of factors is no table; its leaves are certain: each draw is known."""
     y, t, p = ss.Discrete("y"), ss.Discrete("t"), [ss.Discrete(f"p{i}") for i in range(30)]
     tree = [0.0, 1.0]
     for i in range(30):

@@ -191,7 +191,9 @@ def _along(line: Ints, block: FactorBlock, automata: Sequence[Automaton]) -> Int
     return np.take_along_axis(scopes, np.argsort(line[scopes], axis=1, kind="stable"), axis=1)
 
 
-def chained(block: FactorBlock, number: int, owners: Sequence[Discrete], first: int, line: Ints | None = None) -> Chains:
+def chained(
+    block: FactorBlock, number: int, owners: Sequence[Discrete], first: int, line: Ints | None = None
+) -> Chains:
     """The chains of a block.
 
     Args:
