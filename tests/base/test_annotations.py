@@ -64,11 +64,10 @@ def test_kinds_in_words():
     assert described(ArrayLike) == "numbers"
 
 
-def test_a_name_that_means_several_things_is_not_guessed():
-    """An alias and a class of one name, as modules import them for type checkers alone."""
-    import sepset.cpds.logistic  # has a class `Weights`
-    import sepset.data.sources  # noqa: F401  # has an alias `Weights`
+def test_names_for_type_checkers_alone_are_those_that_the_module_imports():
+    """`Weights` is an alias there, and a class of another module."""
+    from sepset.engine.engine import Engine
 
-    def count(weights: Weights = None): ...  # noqa: F821
-
-    assert misfit(count, (), {"weights": None}) == ""
+    count = Engine.expected_counts
+    assert misfit(count, (None, {"a": [0]}), {"weights": None}) == ""
+    assert misfit(count, (None, {"a": [0]}), {"weights": "w", "families": 3}).startswith("families= is ")

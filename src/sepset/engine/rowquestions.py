@@ -144,7 +144,7 @@ class RowQuestions(Bound):
             data: a pandas, polars, Arrow or DuckDB frame, a mapping from names to columns, a dataset, or the path of a
                 CSV, TSV or Parquet file. A column that is a variable up to case or spaces is refused.
             targets: variables, or tuples of discrete variables for their joint; by default those that have no column
-                and no value in `given`. Real ones have a mean and a variance in every row.
+                and no finding in `given`. Real ones have a mean and a variance in every row.
             given: findings that hold in every row: states, sets, `Not`, `Likelihood`, `Soft`.
             on_impossible: "raise" names the rows whose findings have probability zero; "null" leaves them empty.
             threads: their number; one per processor by default. Answers do not depend on it.
@@ -161,7 +161,7 @@ class RowQuestions(Bound):
 
         check_action(on_impossible)
         variables, shared = self.model.variables, resolve(given, self.known)
-        default = default_targets(variables, data, shared.observed) if targets is None else []
+        default = default_targets(variables, data, shared.touched) if targets is None else []
         singles, groups = (default, []) if targets is None else self._single_and_joint(targets)
         findings = self._uncertain(data, [*singles, *itertools.chain(*groups)], shared)
         found, tables = self._answered_under(findings, singles, groups, threads, progress)

@@ -86,7 +86,7 @@ def _no_column(names: Sequence[str], known: Sequence[str]) -> DataError:
 
 
 def default_targets(variables: Universe, data: Any, known: Iterable[int] = ()) -> list[int]:
-    """The variables that the data has no column for, without vectors and those whose values are known otherwise."""
+    """The variables that the data has no column for, without vectors and those that are known otherwise."""
     names = column_names(data)
     present, found = set(names), set(known)
     absent = [
@@ -95,7 +95,7 @@ def default_targets(variables: Universe, data: Any, known: Iterable[int] = ()) -
         if v.name not in present and i not in found and (isinstance(v, Discrete) or v.size == 1)
     ]
     if not absent:
-        where = "a column or a value in given=" if found else "a column"
+        where = "a column or a finding in given=" if found else "a column"
         raise ScopeError(f"Every variable has {where}, so there is nothing to predict by default. Name the targets=.")
     refuse_respelled([variables[i].name for i in absent], [name for name in names if name not in variables])
     return absent

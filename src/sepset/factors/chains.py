@@ -179,8 +179,9 @@ def lined_up(scopes: Iterable[AnyInts], num_variables: int) -> Ints:
     shape = (num_variables, num_variables)
     graph = coo_array((np.ones(2 * len(one)), (np.append(one, other), np.append(other, one))), shape).tocsr()
     order = reverse_cuthill_mckee(graph, symmetric_mode=True)
-    order = order if order[0] <= order[-1] else order[::-1]
-    return np.asarray(np.argsort(order))
+    places = np.empty(num_variables, np.int64)
+    places[order if order[0] <= order[-1] else order[::-1]] = np.arange(num_variables)
+    return places
 
 
 def _along(line: Ints, block: FactorBlock, automata: Sequence[Automaton]) -> Ints:
