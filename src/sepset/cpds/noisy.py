@@ -103,7 +103,7 @@ class NoisyCPD(DiscreteCPD):
         if semiring is SUM:
             return super().decomposed(given, semiring)
         rest, code = self.conditioned(given), given.get(self.child)
-        if code is not None and rest.influences.order[0] == code:
+        if self.child.num_states == 1 or code == rest.influences.order[0]:
             return rest.influences.absent(self.child, rest.parents)
         made = rest.influences.products(self.child, rest.parents)
         if made is not None:

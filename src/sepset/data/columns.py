@@ -215,11 +215,20 @@ def _masked(levels: Levels, missing: Bools | None, prune: bool = False) -> Level
     if missing is None or not missing.any():
         return levels
     codes = np.where(missing, MISSING, levels.codes)
-    if not prune:
-        return Levels(codes, levels.values, levels.fixed)
+    masked = Levels(codes, levels.values, levels.fixed)
+    return occurring(masked) if prune else masked
+
+
+def occurring(levels: Levels) -> Levels:
+    """The column without the values that no cell holds.
+
+    >>> occurring(Levels(np.array([1, -1]), (False, True))).values
+    (True,)
+    """
     present = np.zeros(len(levels.values) + 1, np.bool_)
-    present[codes] = True
-    return drop_missing(codes, [v if p else None for v, p in zip(levels.values, present.tolist(), strict=False)])
+    present[levels.codes] = True
+    held = [value if here else None for value, here in zip(levels.values, present.tolist(), strict=False)]
+    return drop_missing(levels.codes, held, levels.fixed)
 
 
 def _float_levels(values: AnyArray, missing: Bools | None) -> Levels:

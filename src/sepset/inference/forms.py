@@ -165,7 +165,7 @@ class PreparedForms:
         columns |= {self.problem.variables[v]: np.full(num_rows, code) for v, code in evidence.codes.items()}
         columns |= {self.problem.variables[v]: repeated(x, num_rows) for v, x in evidence.reals.items()}
         for place in last:
-            columns |= drawn(self.problem, place, columns, num_rows, rng)
+            columns |= drawn(self.method, self.problem, place, columns, num_rows, rng)
         return {v: columns[self.problem.variables[v]] for v in (*rest, *children)}
 
     @refusing
