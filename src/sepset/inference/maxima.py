@@ -307,9 +307,14 @@ def refusing(method: Callable[P, T]) -> Callable[P, T]:
 
 
 @contextmanager
-def limited_elimination(problem: Problem, search: working) -> Iterator[None]:
-    """Inside, one elimination is refused if it would take too long: before it begins, or after what a search has left
-    if functions in the problem make its tables rows, of which it is not known before how many there will be."""
+def limited_elimination(problem: Problem, search: working | None = None) -> Iterator[None]:
+    """Inside, one elimination is refused if it would take too long: before it begins or, if functions in the problem
+    make its tables rows, of which it is not known before how many there will be, after the work of a search.
+
+    Args:
+        search: a search of the same question, for what is left of its work; None for a new one.
+    """
+    search = search or working(costs.NANOSECONDS_OF_A_SEARCH)
     with search if problem.functions else working(costs.NANOSECONDS_OF_ONE_MAXIMUM):
         try:
             yield
