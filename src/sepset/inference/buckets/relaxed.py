@@ -216,11 +216,28 @@ def _starts(parts: Sequence[Floats | Ints]) -> Ints:
 def room(causes: Causes) -> tuple[Shares, Branches]:
     """The arrays of a search that has not begun."""
     size, width, most = len(causes.own), len(causes.sums), min(MOST_TOGETHER, len(causes.states) - 1)
-    states = np.ones(size), (causes.own > -np.inf).astype(np.uint8), np.zeros(size)
-    sums = (np.zeros(width) for _ in range(8))
-    pairs = np.zeros(most, np.int64), np.zeros(most, np.int64)
-    moves = np.zeros(most * width), np.zeros(most * width), np.zeros(most * most), np.zeros(most), np.zeros(most)
-    here = Shares(*states, np.zeros(len(causes.terms)), *sums, np.arange(width), *pairs, *moves)
+    here = Shares(
+        shares=np.ones(size),
+        alive=(causes.own > -np.inf).astype(np.uint8),
+        scores=np.zeros(size),
+        chords=np.zeros(len(causes.terms)),
+        bases=np.zeros(width),
+        heights=np.zeros(width),
+        sums=np.zeros(width),
+        lines=np.zeros(width),
+        slopes=np.zeros(width),
+        weights=np.zeros(width),
+        moves=np.zeros(width),
+        ascents=np.zeros(width),
+        every=np.arange(width, dtype=np.int64),
+        uppers=np.zeros(most, np.int64),
+        lowers=np.zeros(most, np.int64),
+        across=np.zeros(most * width),
+        along=np.zeros(most * width),
+        bends=np.zeros(most * most),
+        rises=np.zeros(most),
+        steps=np.zeros(most),
+    )
     trail, marks, chosen = (np.zeros(size + 1, np.int64) for _ in range(3))
     codes = np.zeros(len(causes.states) - 1, np.int64)
     return here, Branches(trail, marks, chosen, np.full(size + 1, math.inf), np.zeros(5, np.int64), codes)

@@ -84,7 +84,7 @@ def without_each(
     i, num = 0, len(codes)
     while i < num and found[0] >= 0 and now[3] < work and not cancel[0]:
         first, before = causes.states[i], best[0]
-        top = np.argmax(causes.own[first : causes.states[i + 1]])
+        top = int(np.argmax(causes.own[first : causes.states[i + 1]]))
         if found[i] != top:
             for v in range(num):
                 codes[v] = found[v]

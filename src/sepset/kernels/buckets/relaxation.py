@@ -237,8 +237,8 @@ def branch(
         before = best[0]
         most = relax(causes, here, path, work, passes, best, found, cancel)
         if best[0] > before:
-            for i in range(len(path.codes)):
-                path.codes[i] = found[i]
+            for v in range(len(path.codes)):
+                path.codes[v] = found[v]
             climb(causes, here, path.now, path.codes, path.now[3] + WORK_NEARBY, best, found, cancel)
         chosen = divided(causes, here, path.now) if most > -np.inf else -1
         if chosen < 0 and most > -np.inf:  # all variables are decided
