@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from benchmarks.largemodels import complete, grid, network, sparse
 from benchmarks.measure import peak_memory
 from benchmarks.report import Comparison, Figure, Report
 from benchmarks.worker import Lab
@@ -18,49 +19,6 @@ HEARD = {"goal": 1.0}  # seconds
 WITHIN = 1.2  # of a plan
 EXACT = ("VariableElimination", "ShaferShenoy", "BeliefUpdate")
 METHODS = ("CliqueTree", "VariableElimination", "RecursiveConditioning", "CutsetConditioning", "ShaferShenoy")
-
-
-def complete(size: int) -> Any:
-    """All pairs of binary variables."""
-    import numpy as np
-
-    import sepset as ss
-
-    v, rng = [ss.Discrete(f"v{i}", 2) for i in range(size)], np.random.default_rng(0)
-    return ss.MarkovNet(*(ss.Table([v[i], v[j]], rng.random((2, 2))) for i in range(size) for j in range(i)))
-
-
-def sparse(size: int) -> Any:
-    """Three random neighbors for each variable, on average."""
-    import numpy as np
-
-    import sepset as ss
-
-    v, rng = [ss.Discrete(f"v{i}", 2) for i in range(size)], np.random.default_rng(0)
-    edges = {(min(a, b), max(a, b)) for a, b in rng.integers(0, size, (3 * size // 2, 2)).tolist() if a != b}
-    return ss.MarkovNet(*(ss.Table([v[a], v[b]], rng.random((2, 2))) for a, b in sorted(edges)), variables=v)
-
-
-def grid(side: int) -> Any:
-    """A square Potts grid."""
-    import numpy as np
-
-    import sepset as ss
-
-    fields = np.random.default_rng(0).normal(size=(side, side, 2))
-    return ss.MarkovNet.potts(ss.Discrete.array("p", (side, side), states=2), 1.0, log_values=fields)
-
-
-def network(size: int) -> Any:
-    """A Bayesian network with up to three random parents for each variable."""
-    import numpy as np
-
-    import sepset as ss
-
-    rng, names = np.random.default_rng(0), [f"v{i}" for i in range(size)]
-    parents = (set(rng.integers(0, i, min(3, i)).tolist()) for i in range(1, size))
-    edges = [(names[p], names[i]) for i, chosen in enumerate(parents, 1) for p in chosen]
-    return ss.BayesNet.random(ss.DAG(names, edges))
 
 
 MODELS: Mapping[str, tuple[Callable[[int], Any], int]] = {

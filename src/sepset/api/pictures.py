@@ -151,7 +151,7 @@ def _answers(
     strengths: bool,
     method: Method | None,
 ) -> Callable[[Sketch], Sketch]:
-    """What puts the answers about a model into its sketch; what is refused is refused before there is one."""
+    """The step that puts answers about a model into its sketch; refusals come before there is one."""
     from sepset.engine.beliefs import believed, require_strengths, strengthened
     from sepset.engine.kept import engine_for
 

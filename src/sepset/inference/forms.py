@@ -197,9 +197,8 @@ class PreparedForms:
 
     def _by_elimination(self, evidence: Evidence, over: Sequence[int], search: working) -> Best:
         """The best values by one elimination, whose work is limited."""
-        prepared = self.for_best(evidence, over)
-        with limited_elimination(prepared.problem, search):
-            return prepared.best(evidence, over)
+        with limited_elimination((made := self.for_best(evidence, over)).problem, search):
+            return made.best(evidence, over)
 
     def _wide(self, evidence: Evidence, over: Sequence[int]) -> WideForms:
         """The forms that a maximum needs and that have no factors for it, or only a large table."""
