@@ -141,10 +141,8 @@ class Influences:
             return None
         order, levels = in_one_order(parents), range(1, len(self.leak))
         parents = tuple(parents[i] for i in order)
-        start, *terms = [
-            np.stack([_log_ratios(rows, level) for level in levels], axis=1)
-            for rows in (self.leak[None], *(self.effects[i] for i in order))
-        ]
+        rows, ends = _stacked((self.leak[None], *(self.effects[i] for i in order)))
+        start, *terms = np.split(np.stack([_log_ratios(rows, level) for level in levels], axis=1), ends)
         table = num_entries((*parents, child))
         most = min(MAX_PRODUCTS, math.isqrt(table))
         sums = RunningSums.of(start[0], terms, most=most, is_relative=True)
@@ -161,11 +159,10 @@ class Influences:
         $e^{-37}$ make no difference to it.
         """
         level = int(self.level_of[code])
-        tables = (self.leak[None], *self.effects)
-        upto = [_around(rows, level)[0] for rows in tables]
-        start, *terms = [np.maximum(_log_ratios(rows, level), -NOTHING)[:, None] for rows in tables]
+        rows, ends = _stacked((self.leak[None], *self.effects))
+        start, *terms = np.split(np.maximum(_log_ratios(rows, level), -NOTHING)[:, None], ends)
         with np.errstate(divide="ignore"):
-            fixed = [np.log(row) for row in upto]
+            fixed = np.split(np.log(_around(rows, level)[0]), ends)
         own = (fixed[1] + fixed[0][0], *fixed[2:]) if parents else ()
         functions = _log_rest, _log_rest_slope, _log_rest_points, _log_rest_limit
         return Concave(parents, own, tuple(terms), start[0], *functions, kind=REST)
@@ -302,6 +299,11 @@ NOTHING = 37.0
 
 LEAST = 1e-290
 """The smallest distance from zero whose tangent has a slope in floats."""
+
+
+def _stacked(tables: Sequence[Floats]) -> tuple[Floats, Ints]:
+    """All rows of some tables, and where the second and later ones begin."""
+    return np.concatenate(tables), np.cumsum([len(table) for table in tables[:-1]])
 
 
 def _around(rows: Floats, level: int) -> tuple[Floats, Floats]:

@@ -8,6 +8,7 @@ factors of three.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import re
@@ -41,10 +42,11 @@ def in_one_order(variables: Sequence[Discrete]) -> list[int]:
     return sorted(range(len(variables)), key=lambda i: _by_numbers(variables[i].name))
 
 
-def _by_numbers(name: str) -> tuple[list[tuple[int, str]], str]:
+@functools.lru_cache(maxsize=2**16)  # a name is in many chains
+def _by_numbers(name: str) -> tuple[tuple[tuple[int, str], ...], str]:
     """The key that sorts names: texts and numbers in turn, numbers by their length first, however long."""
     parts = [part.lstrip("0") if i % 2 else part for i, part in enumerate(_DIGITS.split(name))]
-    return [(len(part) if i % 2 else 0, part) for i, part in enumerate(parts)], name
+    return tuple((len(part) if i % 2 else 0, part) for i, part in enumerate(parts)), name
 
 
 _DIGITS = re.compile(r"([0-9]+)")
