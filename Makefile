@@ -13,8 +13,9 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: .venv/.installed
 	@$(BIN)/python examples/demo.py
 
+# Each worker begins with a part of the suite of its own: on a fresh machine it compiles other kernels than its neighbor.
 test: .venv/.dev
-	$(BIN)/pytest -n $(JOBS) --ignore=tests/crosscheck
+	$(BIN)/pytest -n $(JOBS) --dist worksteal --ignore=tests/crosscheck
 
 # Without the packages of the site, or those of Jupyter, their tests are skipped.
 crosscheck: .venv/.peers
@@ -33,7 +34,7 @@ check: .venv/.dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n $(JOBS) tests/test_surface.py tests/claims/test_repository.py tests/claims/test_generated.py \
-		tests/claims/test_documents.py tests/claims/test_catalogue.py
+		tests/claims/test_documents.py tests/claims/test_catalogue.py tests/crosscheck/test_checkers.py
 
 format: .venv/.dev
 	$(BIN)/ruff format .

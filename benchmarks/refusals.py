@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from benchmarks.largemodels import complete, grid, network, sparse
 from benchmarks.measure import peak_memory
 from benchmarks.report import Comparison, Figure, Report
 from benchmarks.worker import Lab
@@ -18,49 +19,6 @@ HEARD = {"goal": 1.0}  # seconds
 WITHIN = 1.2  # of a plan
 EXACT = ("VariableElimination", "ShaferShenoy", "BeliefUpdate")
 METHODS = ("CliqueTree", "VariableElimination", "RecursiveConditioning", "CutsetConditioning", "ShaferShenoy")
-
-
-def complete(size: int) -> Any:
-    """All pairs of binary variables."""
-    import numpy as np
-
-    import sepset as ss
-
-    v, rng = [ss.Discrete(f"v{i}", 2) for i in range(size)], np.random.default_rng(0)
-    return ss.MarkovNet(*(ss.Table([v[i], v[j]], rng.random((2, 2))) for i in range(size) for j in range(i)))
-
-
-def sparse(size: int) -> Any:
-    """Three random neighbors for each variable, on average."""
-    import numpy as np
-
-    import sepset as ss
-
-    v, rng = [ss.Discrete(f"v{i}", 2) for i in range(size)], np.random.default_rng(0)
-    edges = {(min(a, b), max(a, b)) for a, b in rng.integers(0, size, (3 * size // 2, 2)).tolist() if a != b}
-    return ss.MarkovNet(*(ss.Table([v[a], v[b]], rng.random((2, 2))) for a, b in sorted(edges)), variables=v)
-
-
-def grid(side: int) -> Any:
-    """A square Potts grid."""
-    import numpy as np
-
-    import sepset as ss
-
-    fields = np.random.default_rng(0).normal(size=(side, side, 2))
-    return ss.MarkovNet.potts(ss.Discrete.array("p", (side, side), states=2), 1.0, log_values=fields)
-
-
-def network(size: int) -> Any:
-    """A Bayesian network with up to three random parents for each variable."""
-    import numpy as np
-
-    import sepset as ss
-
-    rng, names = np.random.default_rng(0), [f"v{i}" for i in range(size)]
-    parents = (set(rng.integers(0, i, min(3, i)).tolist()) for i in range(1, size))
-    edges = [(names[p], names[i]) for i, chosen in enumerate(parents, 1) for p in chosen]
-    return ss.BayesNet.random(ss.DAG(names, edges))
 
 
 MODELS: Mapping[str, tuple[Callable[[int], Any], int]] = {
@@ -286,6 +244,35 @@ def query_of_noisy(size: int) -> Callable[[], Any]:
     return lambda: ss.query(net, "v0", given={f"v{size - 1}": 1})
 
 
+def shared_findings(size: int) -> Callable[[], Any]:
+    """The best causes of positive findings, each of 30 to 60 causes, of which there are ten for each finding."""
+    import numpy as np
+
+    import sepset as ss
+
+    rng, causes = np.random.default_rng(0), [ss.Discrete(f"c{i}") for i in range(10 * size)]
+    rates = rng.uniform(0.01, 0.1, len(causes)).tolist()
+    cpds: list[Any] = [ss.TableCPD(v, [1.0 - p, p]) for v, p in zip(causes, rates, strict=True)]
+    for i in range(size):
+        chosen = rng.choice(len(causes), min(len(causes), int(rng.integers(30, 61))), replace=False)
+        effects = {causes[j]: float(rng.uniform(0.1, 0.6)) for j in chosen}
+        cpds.append(ss.NoisyOr(ss.Discrete(f"f{i}"), effects, leak=0.05))
+    net = ss.BayesNet(*cpds)
+    return lambda: ss.map_assignment(net, given={f"f{i}": 1 for i in range(size)})
+
+
+def picture(what: str) -> Callable[[int], Callable[[], Any]]:
+    """The picture of a random network with beliefs or strengths."""
+
+    def make(size: int) -> Callable[[], Any]:
+        import sepset as ss
+
+        net = sparse(size)
+        return lambda: ss.draw(net, **{what: True})
+
+    return make
+
+
 def canonical(size: int) -> Callable[[], Any]:
     """The canonical parameterization of a random network."""
     import sepset as ss
@@ -423,6 +410,10 @@ OTHERS: Mapping[str, tuple[Callable[[int], Callable[[], Any]], int]] = {
     "marginal MAP of half of a random network, 100,000 variables": (half_maximized, 100_000),
     "best assignment of 60 noisy-ors of all earlier ones": (best_of_noisy, 60),
     "query of 300 noisy-ors of all earlier ones": (query_of_noisy, 300),
+    "best causes of 100 findings that share 1,000 causes": (shared_findings, 100),
+    "best causes of 200 findings that share 2,000 causes": (shared_findings, 200),
+    "picture of a random graph with beliefs, 100,000 variables": (picture("beliefs"), 100_000),
+    "picture of a random graph with strengths, 100,000 variables": (picture("strengths"), 100_000),
     "canonical form of a random network, 100,000 variables": (canonical, 100_000),
     "elimination order of a random graph, 100,000 nodes": (on_graph("elimination_order"), 100_000),
     "triangulation of a random graph, 100,000 nodes": (on_graph("triangulate"), 100_000),
@@ -569,6 +560,17 @@ def _drawn(num_rows: int) -> Any:
     return ss.Dataset(columns | {"c": rng.integers(0, 3, num_rows)})
 
 
+def real_tree(size: int) -> Callable[[], Any]:
+    """The best tree of real columns, one for each twenty of the size."""
+    import numpy as np
+
+    import sepset as ss
+
+    rng = np.random.default_rng(0)
+    rows = ss.Dataset({f"x{i}": rng.normal(size=50) for i in range(max(size // 20, 3))})
+    return lambda: ss.learn_structure(rows, method=ss.ChowLiu())
+
+
 def collapsing(size: int) -> Callable[[], Any]:
     """Equal rows of real numbers made one, thirty times as many as the size."""
     return _drawn(30 * size).collapse
@@ -599,6 +601,7 @@ WORK: Mapping[str, Callable[[int], Callable[[], Any]]] = {
     "writing a random network to .json, 100,000 variables": writing("json"),
     "writing a random network to .bif, 100,000 variables": writing("bif"),
     "writing 100,000 columns to .csv": exporting,
+    "best tree over 5,000 real columns": real_tree,
     "collapsing 3,000,000 rows": collapsing,
     "EM of a hidden class of 3,000,000 rows": hidden_start,
     "drawing 30,000,000 rows of five real variables": drawing,

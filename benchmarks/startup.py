@@ -46,7 +46,7 @@ def start_python(code: str) -> Timing:
 
 
 def start_help() -> Timing:
-    return _started(sys.executable, "-m", "sepset.cli", "--help")
+    return _started(sys.executable, "-m", "sepset", "--help")
 
 
 ALARM = {
@@ -66,7 +66,7 @@ def start_empty(code: str) -> Timing:
 
 
 def start_query(path: str) -> Timing:
-    return _started(sys.executable, "-m", "sepset.cli", "query", path, "-t", "HYPOVOLEMIA", "-g", "HRBP=HIGH")
+    return _started(sys.executable, "-m", "sepset", "query", path, "-t", "HYPOVOLEMIA", "-g", "HRBP=HIGH")
 
 
 def peak_bytes(code: str) -> float:

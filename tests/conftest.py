@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -22,6 +23,17 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # The first example of a test may compile a kernel, so no example has a deadline.
 settings.register_profile("sepset", deadline=None)
 settings.load_profile("sepset")
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from going through twenty thousand tests and the modules of all libraries each time."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """Let what is left be collected: some libraries count what they leave behind."""
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)

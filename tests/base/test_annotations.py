@@ -62,3 +62,12 @@ def test_kinds_in_words():
     assert described(int | float | None) == "a whole number, a number or None"
     assert described(Iterable[str | int]) == "several strings or whole numbers"
     assert described(ArrayLike) == "numbers"
+
+
+def test_names_for_type_checkers_alone_are_those_that_the_module_imports():
+    """`Weights` is an alias there, and a class of another module."""
+    from sepset.engine.engine import Engine
+
+    count = Engine.expected_counts
+    assert misfit(count, (None, {"a": [0]}), {"weights": None}) == ""
+    assert misfit(count, (None, {"a": [0]}), {"weights": "w", "families": 3}).startswith("families= is ")

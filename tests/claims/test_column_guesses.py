@@ -215,6 +215,7 @@ STATES = [
     pytest.param(("NA", "yes", "no"), id="NA"),
     pytest.param(("nan", "1"), id="nan beside a number"),
     pytest.param(("null", "True"), id="null beside a truth value"),
+    pytest.param(("true",), id="one text of a truth value"),
 ]
 
 
@@ -230,7 +231,8 @@ def test_rows_written_and_read_by_pandas_fit_their_network(states, tmp_path):
     assert found.states("x").tolist() == sampled.states("x").tolist()
     expected = ss.fit(net, sampled).model.cpd("x").values
     others = () if "nan" in states else lazily_read(tmp_path / "rows.csv")  # which is a number in a column of numbers
-    for data in (read, *others):
+    nullable = pd.read_csv(tmp_path / "rows.csv", dtype_backend="numpy_nullable")
+    for data in (read, nullable, *others):
         for method in (None, ss.EM()):
             found = ss.fit(net, data, method)
             np.testing.assert_allclose(found.model.cpd("x").values, expected, rtol=0, atol=1e-12)

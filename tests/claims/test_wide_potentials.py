@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
+from sepset.factors.potentials import Automaton
 from support.tolerances import CLOSE
 
 NUM_BITS = 60
@@ -171,3 +172,47 @@ def test_a_plan_tells_what_the_best_assignment_of_some_variables_costs():
     net = ss.BayesNet(ss.TableCPD(c, [0.4, 0.6]), *(ss.TableCPD(x, [[0.7, 0.3], [0.2, 0.8]], given=c) for x in xs))
     assert ss.plan(net, over=[x.name for x in xs]).largest == 2**11
     assert ss.plan(net, over=[v.name for v in net.variables]).largest == 4
+
+
+def test_constraints_may_list_their_variables_in_any_order():
+    """Bits in a row, and a parity and a number of ones over shuffled bits: sums over (bit, number) are exact."""
+    rng = np.random.default_rng(5)
+    links, log_numbers = rng.uniform(0.1, 1.0, (NUM_BITS - 1, 2, 2)), rng.normal(size=NUM_BITS + 1)
+    shuffled = [[BITS[i] for i in rng.permutation(NUM_BITS)] for _ in range(2)]
+    constraints = [ss.potentials.Parity(), ss.potentials.Cardinality(tuple(log_numbers))]
+    net = ss.MarkovNet(
+        *(ss.Table(BITS[i : i + 2], link) for i, link in enumerate(links)),
+        *(ss.potentials.over_scopes([s], c) for s, c in zip(shuffled, constraints, strict=True)),
+    )
+    sums = np.zeros((2, NUM_BITS + 1))
+    sums[0, 0] = sums[1, 1] = 1.0
+    for link in links:
+        off = np.einsum("xn,x->n", sums, link[:, 0])
+        on = np.einsum("xn,x->n", sums, link[:, 1])
+        sums = np.stack([off, np.append(0.0, on[:-1])])
+    even = np.arange(0, NUM_BITS + 1, 2)
+    expected = np.log((sums.sum(axis=0)[even] * np.exp(log_numbers[even])).sum())
+    assert float(ss.log_partition(net)) == pytest.approx(expected, rel=1e-12)
+    assert ss.plan(net).largest <= 4 * 4 * (NUM_BITS + 1) ** 2
+
+
+def test_an_order_that_matters_is_kept():
+    """No two ones side by side, in the order in which they are listed, is no function of a set of bits."""
+
+    class Apart(ss.potentials.Potential):
+        def check(self, cards):
+            pass
+
+        def log_values(self, codes):
+            return np.where((codes[..., 1:] & codes[..., :-1]).any(axis=-1), -np.inf, 0.0)
+
+        def automata(self, cards):
+            return (Automaton(np.zeros(2), lambda last, code: np.where(last & code, -1, code)),)
+
+    listed = [BITS[i] for i in (*range(0, 20, 2), *range(1, 20, 2))]
+    pairs = [ss.Table(BITS[i : i + 2], [[1.0, 1.0], [1.0, 1.0]]) for i in range(19)]
+    net = ss.MarkovNet(*pairs, ss.potentials.over_scopes([listed], Apart()))
+    counts = [1, 2]  # of words of 0 and 1 letters
+    for _ in range(19):
+        counts.append(counts[-1] + counts[-2])
+    assert float(ss.log_partition(net)) == pytest.approx(np.log(counts[20]), rel=1e-12)

@@ -88,7 +88,7 @@ def test_a_model_on_standard_input(tmp_path):
 
 def test_a_reader_that_goes_away_ends_the_command_in_silence():
     """As in `sepset sample ... | head -1`: the rows are more than a pipe holds."""
-    line = [sys.executable, "-m", "sepset.cli", "sample", "asia", "--rows", "20000", "--out", "-"]
+    line = [sys.executable, "-m", "sepset", "sample", "asia", "--rows", "20000", "--out", "-"]
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout.readline().startswith(b"asia,")
         process.stdout.close()
@@ -101,7 +101,7 @@ def test_commands_that_nobody_reads_end_alike(line):
     """Tables, rows, text and help: the exit code is that of a broken pipe in a shell, and nothing is said."""
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run([sys.executable, "-m", "sepset.cli", *line], stdout=write, stderr=subprocess.PIPE)
+    done = subprocess.run([sys.executable, "-m", "sepset", *line], stdout=write, stderr=subprocess.PIPE)
     os.close(write)
     assert (done.returncode, done.stderr) == (141, b"")
 

@@ -216,7 +216,7 @@ def test_bad_input_ends_with_one_line(asia, hybrid, tmp_path, monkeypatch, capsy
 
 
 def sepset(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "sepset.cli", *arguments]
+    command = [sys.executable, "-m", "sepset", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
 

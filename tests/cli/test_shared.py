@@ -77,7 +77,7 @@ def test_places_are_checked_before_work_is_done(tmp_path, monkeypatch):
         require_place(tmp_path / "model.json")
 
 
-COMMAND = [sys.executable, "-m", "sepset.cli"]
+COMMAND = [sys.executable, "-m", "sepset"]
 
 
 def test_a_reader_that_has_enough_is_no_error():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 from functools import reduce
 from operator import mul
 
@@ -175,3 +176,24 @@ def test_decomposition_waits_until_it_is_smaller():
     assert not random_influences(0, (2, 2, 2), 2).is_decomposed(tuple(Discrete(f"p{i}") for i in range(3)))
     assert random_influences(0, (2,) * 4, 2).is_decomposed(tuple(Discrete(f"p{i}") for i in range(4)))
     assert not random_influences(0, (), 2).is_decomposed(())
+
+
+@pytest.mark.parametrize("size", [1e-12, 1e-300, 1e-320])
+def test_contributions_of_any_small_probability_are_counted(size):
+    """The expected contributions of one row, by fractions: the joint of contributions whose maximum is the child."""
+    leak, first, second = (np.array([1.0 - p, p]) for p in (size, 3.0 * size, 0.25))
+    rows = [leak, first, second, first]
+    for seen, drop in ((1, False), (1, True), (0, False)):
+        rows[2] = np.array([1.0, 0.0]) if drop else second
+        made = Influences(leak, (first[None], rows[2][None], first[None]), (0, 1))
+        exact = [[Fraction(float(p)) for p in row] for row in rows]
+        joint = {
+            z: math.prod((row[i] for row, i in zip(exact, z, strict=True)), start=Fraction(1))
+            for z in itertools.product((0, 1), repeat=4)
+            if max(z) == seen
+        }
+        total = sum(joint.values())
+        counts = [[float(sum(p for z, p in joint.items() if z[i] == k) / total) for k in (0, 1)] for i in range(4)]
+        score, found = made.expected(np.zeros((1, 3), np.int64), np.array([seen]), np.ones(1))
+        assert score == pytest.approx(math.log(total.numerator) - math.log(total.denominator), rel=1e-12)
+        np.testing.assert_allclose(np.concatenate(found), counts, rtol=2e-3 if size < 1e-310 else 1e-12)

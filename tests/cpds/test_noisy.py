@@ -10,10 +10,13 @@ import numpy as np
 import pytest
 
 import oracle
+from sepset.api.questions import map_assignment
 from sepset.cpds.noisy import NoisyMax, NoisyOr
 from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.cpds.priors.weights import NormalWeights
+from sepset.cpds.table import TableCPD
 from sepset.errors import DataError, NotApplicable, TooLarge
+from sepset.models.bayesnet import BayesNet
 from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete
 from support.bounded import within
@@ -241,3 +244,12 @@ def test_forbidden_data_and_other_priors_are_refused():
         cpd.from_statistics(stats, NormalWeights(1.0))
     with pytest.raises(DataError, match="its own statistics"):
         cpd.from_statistics(np.ones(4))
+
+
+def test_a_child_of_one_state_leaves_its_parents_alone():
+    parents = [Discrete(f"p{i}") for i in range(30)]
+    child = NoisyMax(Discrete("c", 1), {p: [[1.0], [1.0]] for p in parents})
+    net = BayesNet(*(TableCPD(p, [0.25, 0.75]) for p in parents), child)
+    best = map_assignment(net, k=2)
+    np.testing.assert_allclose(best.probabilities, [0.75**30, 0.75**29 * 0.25], rtol=1e-12)
+    assert map_assignment(net, over=["p3", "c"]).assignment["p3"] == 1

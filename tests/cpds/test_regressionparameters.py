@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+import sepset as ss
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.cpds.priors.regression import NormalGamma
 from sepset.cpds.priors.weights import NormalWeights
 from sepset.errors import NotApplicable, NotClosed
 from sepset.variables.variable import Discrete, Real
+from support import rational_normals
 
 x, y = Real("x"), Real("y")
 LINES = [LinearGaussian(x, 1.0, covariance=4.0), LinearGaussian(y, 0.5, coefficients=2.0, covariance=1.0, given=x)]
@@ -101,3 +104,23 @@ def test_the_engine_sees_numbers_relative_to_the_origin():
     z = np.stack([np.ones(20), columns[x] - 5.0, columns[y] + 3.0])
     assert_allclose(own.expected([(z @ z.T)[None]]), own.tally(columns, np.ones(20)))
     assert own.engine_form is LINES[1]
+
+
+@pytest.mark.parametrize("kind", rational_normals.HARD_KINDS)
+@pytest.mark.parametrize("seed", range(2))
+def test_estimates_keep_their_digits(kind, seed):
+    columns = rational_normals.hard_columns(seed, kind)
+    slopes, _, left = rational_normals.regression(columns, "y", ("a", "b"))
+    found = ss.fit(ss.DAG.parse("a -> y <- b"), columns, ss.MLE())
+    cpd = found.model.cpd("y")
+    own = dict(zip((v.name for v in cpd.given), cpd.coefficients[0][0], strict=True))
+    for name, slope in zip("ab", slopes, strict=True):
+        assert own[name] == pytest.approx(float(slope), rel=1e-6)
+    assert cpd.covariance[0, 0, 0] == pytest.approx(float(left / 30), rel=1e-8)
+    singles = [rational_normals.regression(columns, name, ())[2] for name in "ab"]
+    expected = sum(-15.0 * (math.log(2 * math.pi) + _log(s / 30) + 1.0) for s in (left, *singles))
+    assert found.log_likelihood == pytest.approx(expected, rel=1e-9)
+
+
+def _log(fraction):
+    return math.log(fraction.numerator) - math.log(fraction.denominator)

@@ -209,6 +209,22 @@ def test_missing_cells_of_all_columns_are_those_of_each(num_rows):
     assert counts_absent(columns, num_rows).tolist() == [int(absent(column).sum()) for column in columns]
 
 
+def test_whole_numbers_of_long_columns():
+    numbers = np.tile([3.0, np.nan, -7.0, 2.0**52], 3000)
+    assert whole_numbers(Cells(numbers)) == [-7, 3, 2**52]
+    for odd in (0.5, 2.0**53, np.inf):
+        assert whole_numbers(Cells(np.append(numbers, odd))) is None
+    assert whole_numbers(Cells(np.array([np.nan]))) == []
+
+
+def test_arrays_that_are_never_changed_are_not_copied():
+    numbers = np.array([1.0, 2.0])
+    assert numbers_of(Cells(numbers, is_own=True)) is numbers
+    assert numbers_of(Cells(numbers)) is not numbers
+    assert numbers_of(Cells(numbers, np.array([True, False]), is_own=True))[1:].tolist() == [2.0]
+    assert numbers.tolist() == [1.0, 2.0]
+
+
 @pytest.mark.filterwarnings("error")
 def test_half_floats_are_compared_in_full():
     assert whole_numbers(Cells(np.array([1.0, 2.0], np.float16))) == [1, 2]

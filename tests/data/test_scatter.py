@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -11,6 +13,7 @@ from sepset.data.scatter import (
     Scatter,
     Scatters,
     centered,
+    centered_columns,
     check_range,
     merged,
     moments_of,
@@ -95,14 +98,31 @@ def test_what_was_never_seen_falls_short():
 
 
 def test_ranges_that_squares_need():
-    check_range(np.array([[1e130, 0.0], [1e-300, 0.0]]), ["x", "y"], "It needs rows")
+    check_range(np.array([[1e130, 1e-300], [0.0, 0.0]]), ["x", "y"], "It needs rows")
     for values, why in (([1e141, 1.0], "up to 1e"), ([1e-200, 0.0], "up to 1e-200"), ([1.0, np.inf], "row 1: inf")):
         with pytest.raises(DataError, match=why):
-            check_range(np.array(values)[:, None], ["x"], "It needs rows")
-    check_range(np.array([[1e-200]]), ["x"], "It needs rows", start=0)
+            check_range([np.array(values)], ["x"], "It needs rows")
+    check_range([np.array([1e-200])], ["x"], "It needs rows", start=0)
     with pytest.raises(DataError, match=r"It needs rows\. Column 'x', row 10: nan"):
-        check_range(np.array([[np.nan]]), ["x"], "It needs rows", start=10)
-    check_range(np.zeros((0, 1)), ["x"], "It needs rows")
+        check_range([np.array([np.nan])], ["x"], "It needs rows", start=10)
+    check_range(np.zeros((1, 0)), ["x"], "It needs rows")
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize("size", [1, 3, 50])
+def test_rows_of_several_blocks(size, is_weighted):
+    rng = np.random.default_rng(size)
+    x = rng.normal(1e6, 1.0, (40_000 if size < 50 else 3_000, size))
+    weights = rng.random(len(x)) if is_weighted else None
+    share = np.ones(len(x)) if weights is None else weights
+    first, last = x[:, 0].tolist(), x[:, -1].tolist()
+    total = math.fsum(share)
+    means = [math.fsum(np.longdouble(1) * share * x[:, k]) / total for k in (0, -1)]
+    product = math.fsum(w * (a - means[0]) * (b - means[1]) for w, a, b in zip(share, first, last, strict=True))
+    for count, mean, products in (centered(x, weights), centered_columns([*x.T], len(x), weights, None, 1)):
+        np.testing.assert_allclose(count, [total], rtol=1e-14)
+        np.testing.assert_allclose(mean[0, [0, -1]], means, rtol=1e-15)
+        np.testing.assert_allclose(products[0, 0, -1], product, rtol=1e-10, atol=1e-7)
 
 
 def test_one_column_is_a_case_of_several():

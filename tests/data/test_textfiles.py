@@ -106,7 +106,7 @@ def test_any_file_gives_the_columns_of_duckdb(tmp_path, sizes, seed, monkeypatch
             SAMPLE_ROWS=rng.choice([1, 5, 100, 2048]),
             SAMPLE_DISTINCT=rng.choice([30, 50, 256]),
             MOST_DISTINCT=rng.choice([10, 32_767]),
-            _MOST_HARD=rng.choice([0, 4096]),
+            _FEWEST_HARD=rng.choice([0, 4096]),
             _LEAST_SHARE=64,
         )
         assert read(path, scope, missing=missing) == expected, text
@@ -192,3 +192,13 @@ def test_many_texts_may_mean_missing(tmp_path, sizes):
     found = file_columns(path, missing=missing)["a"]
     assert found.values == ("x", "y")
     assert np.count_nonzero(np.asarray(found.codes) < 0) == 100
+
+
+def test_a_file_is_read_by_parts_as_far_as_it_goes(tmp_path, monkeypatch):
+    monkeypatch.setattr(textfiles, "BLOCK", 7)
+    path, text = tmp_path / "rows.csv", b"a,b\n" + 30 * b"1,22\n"
+    path.write_bytes(text)
+    for size in (len(text), len(text) + 3, 3 * len(text)):
+        assert textfiles.read_bytes(path, size).tobytes() == text
+    assert textfiles.read_bytes(path, 11).tobytes() == text[:11]
+    assert textfiles.count_byte(np.frombuffer(text, np.uint8), ord("2")) == 60

@@ -12,6 +12,7 @@ from sepset.api.learning import fit
 from sepset.api.questions import expected_counts
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
+from sepset.cpds.tree import Split, TreeCPD
 from sepset.data.counts import Counts
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError, NotApplicable, ScopeError
@@ -21,6 +22,8 @@ from sepset.models.bayesnet import BayesNet
 from sepset.models.markovnet import MarkovNet
 from sepset.variables.variable import Discrete, Real
 from support import random_models
+
+A, B, C = Discrete("a"), Discrete("b", 3), Discrete("c")
 
 
 def by_enumeration(joint, variables, codes, weights, scope):
@@ -121,3 +124,15 @@ def test_what_is_refused():
         expected_counts(net, {"a": [0]}, weights=[-math.pi])
     assert expected_counts(net, {"a": [0, 1]}, weights=[2.0, 0.0])["a"].tolist() == [2.0, 0.0]
     assert len(expected_counts(net, {"a": [0, 0]}, families=[])) == 0
+
+
+@pytest.mark.parametrize("tree", [[0.3, 0.7], Split(B, {0: [0.9, 0.1], (1, 2): [0.2, 0.8]})])
+def test_families_of_cpds_that_use_few_of_their_parents(tree):
+    net = BayesNet(TableCPD(A, [0.4, 0.6]), TableCPD(B, [0.5, 0.2, 0.3]), TreeCPD(C, tree, given=(A, B)))
+    rows = {"a": [1, None], "b": [None, 2], "c": [0, 1]}
+    joint = net.cpd("a").values[:, None, None] * net.cpd("b").values[:, None] * net.cpd("c").to_table().values
+    first, second = joint[1, :, 0], joint[:, 2, 1]
+    expected = np.zeros((2, 3, 2))
+    expected[1, :, 0] += first / first.sum()
+    expected[:, 2, 1] += second / second.sum()
+    np.testing.assert_allclose(expected_counts(net, rows)["c"], expected, atol=1e-12)

@@ -68,6 +68,9 @@ def test_default_targets_have_no_column(engine):
     assert [v.name for v in found.targets] == ["difficulty", "intelligence", "sat"]
     with pytest.raises(ss.errors.ScopeError, match="Every variable has a column"):
         engine.predict(ss.sample(engine.model, 3))
+    others = ss.sample(engine.model, 3).select(["difficulty", "grade", "letter"])
+    with pytest.raises(ss.errors.ScopeError, match="Every variable has a column or a finding in given="):
+        engine.predict(others, given={"sat": ss.Likelihood([0.2, 0.8]), "intelligence": "high"})
 
 
 def impossible_net():

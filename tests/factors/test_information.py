@@ -14,7 +14,7 @@ from sepset.factors import information
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.variables.variable import Discrete
-from support import small_tables as small
+from support import many_digits, small_tables as small
 from support.tolerances import CLOSE
 
 X, Y, Z = Discrete("X", 2), Discrete("Y", 3), Discrete("Z", 2)
@@ -91,7 +91,9 @@ def test_log_tables_have_the_same_figures():
 def test_arrays():
     assert information.entropy(np.array([0.0, 1.0])) == 0.0
     assert not math.copysign(1.0, information.entropy(np.array([1.0]))) < 0
-    assert information.kl(np.array([0.0, -math.inf]), np.array([0.0, -math.inf])) == 0.0
+    assert information.kl(np.array([1.0, 0.0]), np.array([1.0, 0.0])) == 0.0
+    assert information.kl(np.array([0.5, 0.5]), np.array([1.0, 0.0])) == math.inf
+    assert information.kl(np.array([1.0]), np.array([0.25]), beyond=0.75) == pytest.approx(math.log(4))
 
 
 def test_unknown_variables_are_refused():
@@ -111,3 +113,64 @@ def test_entropy_does_not_depend_on_scale(f):
     assume(values.sum() > 0)
     expected = oracle.entropy(values / values.sum())
     assert (Table(scope, values) * 1e-250).entropy() == pytest.approx(expected, abs=CLOSE)
+
+
+def hard_joint(rng, kind):
+    """Probabilities of three variables that cancel in sums: any sizes, nearly independent, nearly certain."""
+    values = rng.dirichlet(np.ones(12)).reshape(2, 3, 2)
+    if kind == "any sizes":
+        return values * 10.0 ** rng.uniform(-60, 0, values.shape)
+    if kind == "nearly independent":
+        parts = [rng.dirichlet(np.ones(n)) for n in (2, 3, 2)]
+        return np.einsum("i,j,k->ijk", *parts) * (1.0 + 10.0 ** rng.uniform(-8, -3) * rng.normal(size=values.shape))
+    return np.where(np.arange(3)[:, None] == 1, 1.0, 10.0 ** rng.uniform(-60, -8, values.shape)) * [1.0, 0.5]
+
+
+@pytest.mark.parametrize("kind", ["any sizes", "nearly independent", "nearly certain"])
+@pytest.mark.parametrize("seed", range(3))
+def test_small_measures_keep_their_digits(kind, seed):
+    rng = np.random.default_rng([seed, 17])
+    p = hard_joint(rng, kind)
+    q = p * (1.0 + 10.0 ** rng.uniform(-8, -2) * rng.normal(size=p.shape))
+    exact = {
+        "entropy": many_digits.entropy(p, [0, 1, 2]),
+        "given": many_digits.entropy(p, [0], [1, 2]),
+        "told": many_digits.mutual_information(p, [0], [1]),
+        "told given": many_digits.mutual_information(p, [0], [1], [2]),
+        "kl": many_digits.kl(p, q),
+    }
+    for factor in (Table((X, Y, Z), p), SparseTable.from_table(Table((X, Y, Z), p))):
+        assert factor.entropy() == pytest.approx(exact["entropy"], rel=1e-12)
+        assert factor.conditional_entropy(X, (Y, Z)) == pytest.approx(exact["given"], rel=1e-12)
+        assert factor.mutual_information(X, Y) == pytest.approx(exact["told"], rel=1e-6)
+        assert factor.mutual_information(X, Y, given=Z) == pytest.approx(exact["told given"], rel=1e-6)
+        assert factor.kl(Table((X, Y, Z), q)) == pytest.approx(exact["kl"], rel=1e-6)
+
+
+def test_of_independent_variables_nothing_is_told():
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        px, py, pz = (rng.dirichlet(np.ones(n)) for n in (2, 3, 2))
+        assert Table((X, Y, Z), np.einsum("i,j,k->ijk", px, py, pz)).mutual_information(X, Y, given=Z) == 0.0
+
+
+@given(joints())
+@settings(max_examples=20, deadline=None)
+def test_sets_that_share_variables(p):
+    table = Table((X, Y, Z), p)
+    assert table.mutual_information((X, Z), (Y, Z)) == pytest.approx(
+        oracle.entropy(p.sum(axis=(0, 1))) + oracle.mutual_information(p, [0], [1], [2]), abs=CLOSE
+    )
+    assert table.mutual_information(X, X) == pytest.approx(oracle.entropy(p.sum(axis=(1, 2))), abs=CLOSE)
+    assert table.mutual_information(X, Y, given=(Y, Z)) == 0.0
+
+
+def test_wide_sparse_tables_have_measures_too():
+    many = [Discrete(f"v{i}", 2) for i in range(40)]
+    codes = np.random.default_rng(2).integers(0, 2, (16, 40))
+    codes[:, :4] = np.arange(16)[:, None] >> np.arange(4) & 1
+    table = SparseTable(many, codes, values=np.ones(16))
+    assert table.mutual_information(many[:2], many[2:]) == pytest.approx(
+        2 * math.log(2) - table.conditional_entropy(many[:2], many[2:])
+    )
+    assert table.conditional_entropy(many[4:], many[:4]) == 0.0

@@ -228,6 +228,22 @@ def test_a_wide_child_that_nothing_observed_depends_on_is_drawn_from_its_parents
     assert abs(rows["y"].mean() - p.mean()) < STANDARD_ERRORS * np.sqrt(0.25 / 4000)
 
 
+def test_descendants_of_a_wide_child_are_drawn_by_their_own_factors():
+    """A tree of 31 parents, whose product of factors is no table; its leaves are certain: each draw is known."""
+    y, t, p = ss.Discrete("y"), ss.Discrete("t"), [ss.Discrete(f"p{i}") for i in range(30)]
+    tree = [0.0, 1.0]
+    for i in range(30):
+        tree = ss.cpds.Split(p[i], {0: [0.0, 1.0] if i % 2 else [1.0, 0.0], 1: tree})
+    own = ss.TreeCPD(t, ss.cpds.Split(y, {0: [1.0, 0.0], 1: tree}))
+    net = ss.BayesNet(*(ss.TableCPD(v, [0.1, 0.9]) for v in p), wide(30, y), own)
+    rows = ss.sample(net, 300, given={"p29": 1}, seed=0).to_frame("pandas")
+    stops = rows[[f"p{i}" for i in reversed(range(29))]].to_numpy().argmin(axis=1)
+    clear = (rows[[v.name for v in p]] == 1).all(axis=1)
+    expected = (rows["y"] == 1) & (clear | ((28 - stops) % 2 == 1))
+    assert 0 < expected.sum() < 300
+    assert (rows["t"] == expected).all()
+
+
 def test_what_no_evidence_makes_small_is_refused_with_its_size():
     net = ss.BayesNet(*roots(40), wide(40, ss.Discrete("y")))
     with pytest.raises(ss.TooLarge, match="parents observed"):

@@ -84,3 +84,30 @@ def condition(*nets):
     return max(
         np.linalg.cond(c) for net in nets for cpd in net.cpds if not cpd.child.is_discrete for c in cpd.covariance
     )
+
+
+def regression(columns, child, parents):
+    """Least squares of a column on others: slopes, intercept and the residual sum of squares."""
+    named = {name: fractions(columns[name]) for name in (*parents, child)}
+    means = {name: sum(column) / len(column) for name, column in named.items()}
+    apart = {name: column - means[name] for name, column in named.items()}
+    inner = np.array([[sum(apart[p] * apart[q]) for q in parents] for p in parents], dtype=object)
+    cross = np.array([[sum(apart[p] * apart[child])] for p in parents], dtype=object)
+    slopes = solved(inner, cross)[0][:, 0] if len(parents) else np.array([], dtype=object)
+    left = apart[child] - sum((b * apart[p] for b, p in zip(slopes, parents, strict=True)), Fraction(0))
+    start = means[child] - sum((b * means[p] for b, p in zip(slopes, parents, strict=True)), Fraction(0))
+    return slopes, start, sum(left * left)
+
+
+def hard_columns(seed, kind):
+    """Thirty rows of three columns: far from zero, similar parents, little noise, any units, or most of these."""
+    rng = np.random.default_rng([seed, 41])
+    a, b, noise = rng.normal(size=(3, 30))
+    small = 10.0 ** rng.uniform(-6.5, -4, 2)
+    b = a + small[0] * b if kind in ("similar", "all") else b
+    y = 2.0 * a - b + (small[1] * noise if kind in ("tight", "all") else noise)
+    away, units = {"far": 1e9, "all": 1e5}.get(kind, 0.0), (1e-30, 1e30, 1e20) if kind == "units" else (1.0, 1.0, 1.0)
+    return {name: u * (column + away) for name, column, u in zip("aby", (a, b, y), units, strict=True)}
+
+
+HARD_KINDS = ("plain", "far", "similar", "tight", "units", "all")

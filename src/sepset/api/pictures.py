@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -19,6 +19,7 @@ from sepset.variables.evidence import Given
 from sepset.variables.variable import VariableLike
 
 if TYPE_CHECKING:
+    from sepset.engine.view import View
     from sepset.inference.method import Method
     from sepset.models.model import Model
 
@@ -79,13 +80,15 @@ def draw(
     """
     if not isinstance(drawn, Sketched):
         drawn = _as_graph(drawn)
-    sketch = _arranged(drawn._sketch(), layout)
+    answers: Callable[[Sketch], Sketch] | None = None
     if given is not None or compare is not None or beliefs or strengths:
         if not isinstance(drawn, NamedModel):
             raise NotApplicable(
                 f"Beliefs, evidence and strengths are of a model; found a {type(drawn).__name__}. Draw the model."
             )
-        sketch = _answered(drawn, sketch, given, compare, beliefs, strengths, method)
+        answers = _answers(drawn, given, compare, beliefs, strengths, method)
+    sketch = _arranged(drawn._sketch(), layout)
+    sketch = sketch if answers is None else answers(sketch)
     if titles:
         sketch = _titled(sketch)
     sketch = _grouped(sketch, groups) if groups else sketch
@@ -140,24 +143,32 @@ def _titled(sketch: Sketch) -> Sketch:
     )
 
 
-def _answered(
+def _answers(
     model: NamedModel,
-    sketch: Sketch,
     given: Given,
     compare: Given,
     beliefs: bool | None,
     strengths: bool,
     method: Method | None,
-) -> Sketch:
-    """The sketch of a model with what was asked about it."""
-    from sepset.engine.beliefs import believed, strengthened
+) -> Callable[[Sketch], Sketch]:
+    """The step that puts answers about a model into its sketch; refusals come before there is one."""
+    from sepset.engine.beliefs import believed, require_strengths, strengthened
     from sepset.engine.kept import engine_for
 
     engine = engine_for(model, method)
+    views: list[View] = []
     if beliefs or (beliefs is None and (given is not None or compare is not None)):
-        views = [engine.observe(given or {})]
-        sketch = believed(sketch, views if compare is None else [engine.observe(compare), *views])
-    return strengthened(sketch, engine, given) if strengths else sketch
+        views = [engine.observe(findings or {}) for findings in ([given] if compare is None else [compare, given])]
+        for view in views:
+            view.marginals()
+    if strengths:
+        require_strengths(engine, given)
+
+    def answered(sketch: Sketch) -> Sketch:
+        sketch = believed(sketch, views) if views else sketch
+        return strengthened(sketch, engine, given) if strengths else sketch
+
+    return answered
 
 
 def _grouped(sketch: Sketch, groups: Mapping[str, VariableLike | Iterable[VariableLike]]) -> Sketch:

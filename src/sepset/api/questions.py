@@ -297,7 +297,8 @@ def predict(
     r"""The posterior $P(Y \mid \mathbf e[m])$ of each target given every row of data; see `Engine.predict`.
 
     Args:
-        targets: variables, or tuples of discrete ones for their joint; by default those that have no column.
+        targets: variables, or tuples of discrete ones for their joint; by default those that have no column and no
+            finding in `given`.
         given: findings that hold in every row; cells may be uncertain findings too.
 
     Guarantee: exact, any number of threads.

@@ -6,6 +6,8 @@ right calls cost nothing.
 
 from __future__ import annotations
 
+import ast
+import importlib
 import inspect
 import itertools
 import sys
@@ -68,7 +70,7 @@ def _resolved(annotation: Any, function: Callable[..., Any]) -> Any:
             return typing.get_type_hints(holder, around, known, include_extras=True)["its"]
         except NameError as error:
             missing = error.name or ""
-            found = _of_checkers(missing)
+            found = _of_checkers(missing, sys.modules.get(around.get("__name__", "")))
             if found is None or missing in known:
                 return Any
             known[missing] = found
@@ -76,11 +78,18 @@ def _resolved(annotation: Any, function: Callable[..., Any]) -> Any:
             return Any
 
 
-def _of_checkers(name: str) -> type | None:
-    """A class that a module imports for type checkers alone, as another one has it."""
-    modules = [module for place, module in list(sys.modules.items()) if place.startswith("sepset.")]
-    found = (vars(module).get(name) for module in modules)
-    return next((one for one in found if isinstance(one, type) and one.__name__ == name), None)
+def _of_checkers(name: str, module: types.ModuleType | None) -> Any:
+    """The thing that a module imports from another one of ours for type checkers alone; None if it does not."""
+    try:
+        tree = ast.parse(inspect.getsource(module)) if module is not None else ast.Module([], [])
+    except (OSError, TypeError):
+        return None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sepset."):
+            for alias in node.names:
+                if (alias.asname or alias.name) == name:
+                    return getattr(importlib.import_module(node.module or ""), alias.name, None)
+    return None
 
 
 def fits(value: Any, hint: Any) -> bool:

@@ -220,6 +220,7 @@ ARGUMENTS = {
     "observed": "given",
     "observations": "given",
     "evs": "given",
+    "evidences": "given",
     "virtual_evidence": "given",
     "parents": "given",
     "evidence_card": "given",
@@ -267,6 +268,7 @@ ELSEWHERE = {
         ("max_indegree", "max_parents", "whitelist", "blacklist", "fixed_edges"),
         "constraints= of learn_structure, a structure.Constraints(...)",
     ),
+    "do": "a model of its own, model.do({...})",
 }
 """The settings that methods have in other libraries, and which argument of a verb they are here."""
 

@@ -18,8 +18,15 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 
-COLLINEAR = 1e-12
-"""The smallest eigenvalue of the parents' correlations, relative to the largest, that counts as a direction."""
+COLLINEAR, ROUNDING = 1e-12, 1e-15
+"""The smallest eigenvalue of the parents' correlations, relative to the largest, that counts as a direction; and one
+that rounding alone makes."""
+
+DEPENDENT = 1e-12
+"""The smallest singular value of the parents' columns, relative to the largest, that counts as a direction."""
+
+NEAR = 1e-6
+"""Parents whose correlations have a smaller eigenvalue are fitted to rows, where these are at hand."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +43,7 @@ class LinearFit:
     rank: int
 
 
-def least_squares(mean: Floats, products: Floats, size: int = 1) -> LinearFit:
+def least_squares(mean: Floats, products: Floats, size: int = 1, collinear: float = COLLINEAR) -> LinearFit:
     """The regression of the last `size` coordinates on the others; collinear parents share their effect (least norm).
 
     The norm is that of coefficients of standardized parents, so that units do not matter.
@@ -45,14 +52,48 @@ def least_squares(mean: Floats, products: Floats, size: int = 1) -> LinearFit:
         mean: the mean of all coordinates, the children last.
         products: their covariance, or their centered sums of products.
         size: the number of child coordinates.
+        collinear: the smallest eigenvalue of the parents' correlations, relative to the largest, that is a direction.
     """
     split = len(mean) - size
     inner, cross = products[:split, :split], products[:split, split:]
     deviation = np.sqrt(np.maximum(np.diagonal(inner), 0.0))
     scale = np.divide(1.0, deviation, out=np.zeros(split), where=deviation > 0)
-    inverse, rank = _pseudo_inverse(inner * scale[:, None] * scale)
+    inverse, rank = _pseudo_inverse(inner * scale[:, None] * scale, collinear)
     slope = (scale[:, None] * (inverse @ (scale[:, None] * cross))).T
     return LinearFit(mean[split:] - slope @ mean[:split], slope, residual_products(products, slope), rank)
+
+
+def fit_rows(rows: Floats, weights: Floats, size: int = 1) -> LinearFit:
+    """The same from rows near zero, with the digits that products lose: their condition is the square of that of rows.
+
+    Args:
+        rows: the parents, then `size` children, less their means up to rounding.
+        weights: one per row.
+        size: the number of child coordinates.
+
+    >>> fit_rows(np.array([[-1.0, -2.0], [0.0, 1.0], [1.0, 1.0]]), np.ones(3)).slope.round(9).tolist()
+    [[1.5]]
+    """
+    root, split = np.sqrt(weights)[:, None], rows.shape[1] - size
+    columns, children = np.concatenate([root, root * rows[:, :split]], axis=1), root * rows[:, split:]
+    norms = np.linalg.norm(columns, axis=0)
+    unit = columns / np.where(norms > 0, norms, 1.0)
+    found, _, rank, _ = np.linalg.lstsq(unit, children, rcond=DEPENDENT)
+    left = children - unit @ found
+    lines = found / np.where(norms > 0, norms, 1.0)[:, None]
+    return LinearFit(lines[0], lines[1:].T, left.T @ left, int(rank) - 1)
+
+
+def are_near_dependent(products: Floats) -> bool:
+    """Whether coordinates follow from others so nearly that their products have lost digits of what they add.
+
+    >>> are_near_dependent(np.eye(2)), are_near_dependent(np.array([[1.0, 1.0], [1.0, 1.0 + 1e-9]]))
+    (False, True)
+    """
+    deviation = np.sqrt(np.maximum(np.diagonal(products), 0.0))
+    scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
+    values = np.linalg.eigvalsh((products * scale * scale[:, None])[deviation > 0][:, deviation > 0])
+    return bool((values < NEAR).any())
 
 
 def residual_products(products: Floats, slope: Floats) -> Floats:
@@ -89,9 +130,9 @@ def _semidefinite(residual: Floats) -> Floats:
     return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
 
-def _pseudo_inverse(correlations: Floats) -> tuple[Floats, int]:
+def _pseudo_inverse(correlations: Floats, collinear: float) -> tuple[Floats, int]:
     if not len(correlations):
         return correlations, 0
     values, vectors = np.linalg.eigh(correlations)
-    kept = values > COLLINEAR * max(float(values.max(initial=0.0)), 1e-300)
+    kept = values > collinear * max(float(values.max(initial=0.0)), 1e-300)
     return (vectors[:, kept] / values[kept]) @ vectors[:, kept].T, int(kept.sum())

@@ -17,7 +17,7 @@ from sepset.cpds.contexts import Node, Partition, shown_function
 from sepset.cpds.counts import checked_weights, column, count, decode, joint_codes, num_rows_of
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD, discrete_scope
-from sepset.cpds.jointstates import D, DiscreteParameters, dense_values
+from sepset.cpds.jointstates import D, DiscreteParameters, EngineValues, dense_values
 from sepset.cpds.parameters import PriorTerm, Varied
 from sepset.cpds.registry import Fields, registered
 from sepset.errors import ModelError, ScopeError, TooLarge
@@ -285,7 +285,7 @@ class NoParameters(DiscreteParameters[D, Floats]):
         return self.cpd
 
     @property
-    def engine_values(self) -> Sequence[Floats]:
+    def engine_values(self) -> EngineValues:
         """The values of its factors."""
         return dense_values(self.cpd)
 

@@ -29,6 +29,7 @@ from sepset.variables.variable import Discrete, State, Vector
 
 if TYPE_CHECKING:
     from sepset.cpds.table import TableCPD
+    from sepset.factors.table import Table
 
 
 CHUNK = 65_536
@@ -101,10 +102,10 @@ class DiscreteCPD(Frozen, Tabulated):
     @often
     def factors(self) -> tuple[Factor, ...]:
         """Factors whose product, summed over `auxiliaries`, is the conditional distribution."""
-        return (self._factor(),)
+        return (self.to_factor(),)
 
-    def _factor(self) -> Factor:
-        """The conditional distribution as one factor."""
+    def to_factor(self) -> Table:
+        """The conditional distribution as one factor, in logarithms where some probability may leave float64."""
         return self.to_table().table
 
     @property
@@ -135,7 +136,7 @@ class DiscreteCPD(Frozen, Tabulated):
     def _whole(self) -> Decomposition:
         """The table; a large one is filled when its entries are read."""
         if num_entries(self.scope) <= FILLED_AT_ONCE:
-            return Decomposition((self._factor(),))
+            return Decomposition((self.to_factor(),))
         return Decomposition((Unfilled(self.scope, partial(_table, self)),))
 
     def _check_tabled(self, entries: int, hidden: int, advice: str) -> None:
@@ -322,7 +323,7 @@ class DiscreteCPD(Frozen, Tabulated):
 
 def _table(cpd: DiscreteCPD) -> Factor:
     """The factor of a CPD's table."""
-    return cpd._factor()
+    return cpd.to_factor()
 
 
 def is_discrete(cpd: object) -> TypeGuard[DiscreteCPD]:

@@ -37,6 +37,9 @@ AT_ONCE = 2**16
 ROUNDING = 1e-14
 """Sums of probabilities that differ by less are equal up to rounding."""
 
+SMALL, RAISED = 2.0**-900, 600
+"""Likelihoods below this are raised by this power of two, so that what is divided by them stays a float."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Influences:
@@ -138,10 +141,8 @@ class Influences:
             return None
         order, levels = in_one_order(parents), range(1, len(self.leak))
         parents = tuple(parents[i] for i in order)
-        start, *terms = [
-            np.stack([_log_ratios(rows, level) for level in levels], axis=1)
-            for rows in (self.leak[None], *(self.effects[i] for i in order))
-        ]
+        rows, ends = _stacked((self.leak[None], *(self.effects[i] for i in order)))
+        start, *terms = np.split(np.stack([_log_ratios(rows, level) for level in levels], axis=1), ends)
         table = num_entries((*parents, child))
         most = min(MAX_PRODUCTS, math.isqrt(table))
         sums = RunningSums.of(start[0], terms, most=most, is_relative=True)
@@ -158,11 +159,10 @@ class Influences:
         $e^{-37}$ make no difference to it.
         """
         level = int(self.level_of[code])
-        tables = (self.leak[None], *self.effects)
-        upto = [_around(rows, level)[0] for rows in tables]
-        start, *terms = [np.maximum(_log_ratios(rows, level), -NOTHING)[:, None] for rows in tables]
+        rows, ends = _stacked((self.leak[None], *self.effects))
+        start, *terms = np.split(np.maximum(_log_ratios(rows, level), -NOTHING)[:, None], ends)
         with np.errstate(divide="ignore"):
-            fixed = [np.log(row) for row in upto]
+            fixed = np.split(np.log(_around(rows, level)[0]), ends)
         own = (fixed[1] + fixed[0][0], *fixed[2:]) if parents else ()
         functions = _log_rest, _log_rest_slope, _log_rest_points, _log_rest_limit
         return Concave(parents, own, tuple(terms), start[0], *functions, kind=REST)
@@ -223,8 +223,7 @@ class Influences:
         """
         tables = [self.leak[None, :], *self.effects]
         columns = [np.zeros(len(levels), np.int64), *codes.T]
-        upto, under = _cumulated(tables, columns, levels)
-        reach, miss = _leave_one_out(upto), _leave_one_out(under)
+        reach, gap = _leave_one_out(*_around_levels(tables, columns, levels))
         child_codes = np.array(self.order)[levels]
         likelihood = self.probabilities(list(codes.T), len(levels))[np.arange(len(levels)), child_codes]
         with np.errstate(divide="ignore"):
@@ -232,13 +231,14 @@ class Influences:
         if score == -np.inf:
             return score, [np.zeros_like(table) for table in tables]
         # A contribution is at the child's level, or below it with some other contribution at that level.
-        graded = np.arange(len(self.leak))
-        at = (counts / likelihood)[:, None] * (graded == levels[:, None])
-        lower = (counts / likelihood)[:, None] * (graded < levels[:, None])
-        found = []
-        for table, column, all_reach, all_miss in zip(tables, columns, reach, miss, strict=True):
-            gap = np.maximum(all_reach - all_miss, 0.0)
-            found.append(table * _summed(at * all_reach[:, None] + lower * gap[:, None], column, len(table)))
+        graded, found = np.arange(len(self.leak)), [np.zeros_like(table) for table in tables]
+        is_small = likelihood < SMALL
+        for rows, shift in ((np.flatnonzero(~is_small), 0), (np.flatnonzero(is_small), RAISED)):
+            own, level = np.ldexp(likelihood[rows], shift), levels[rows, None]
+            for i, (table, column) in enumerate(zip(tables, columns, strict=True)):
+                shares = (graded == level) * (reach[i, rows] / own)[:, None]
+                shares += (graded < level) * (gap[i, rows] / own)[:, None]
+                found[i] += np.ldexp(table, shift) * _summed(counts[rows, None] * shares, column[rows], len(table))
         return score, found
 
     def slopes_in_chain(self, slopes: Sequence[Floats], parents: tuple[Discrete, ...]) -> Floats:
@@ -299,6 +299,11 @@ NOTHING = 37.0
 
 LEAST = 1e-290
 """The smallest distance from zero whose tangent has a slope in floats."""
+
+
+def _stacked(tables: Sequence[Floats]) -> tuple[Floats, Ints]:
+    """All rows of some tables, and where the second and later ones begin."""
+    return np.concatenate(tables), np.cumsum([len(table) for table in tables[:-1]])
 
 
 def _around(rows: Floats, level: int) -> tuple[Floats, Floats]:
@@ -400,22 +405,30 @@ def _step_counts(marginals: Floats, rows: Floats) -> Floats:
     return np.asarray(rises + np.einsum("aua,uaz->uz", marginals, shares))
 
 
-def _cumulated(tables: list[Floats], columns: list[Ints], levels: Ints) -> tuple[Floats, Floats]:
-    r"""$P(Z_i \le x)$ and $P(Z_i < x)$ for each contribution and row."""
-    upto, under = [], []
-    for table, column in zip(tables, columns, strict=True):
-        cdf = np.cumsum(table, axis=1)
-        upto.append(cdf[column, levels])
-        under.append(_below(table)[column, levels])
-    return np.array(upto), np.array(under)
+def _around_levels(tables: list[Floats], columns: list[Ints], levels: Ints) -> tuple[Floats, Floats, Floats]:
+    r"""$P(Z_i \le x)$, $P(Z_i < x)$ and $P(Z_i = x)$ for each contribution and row."""
+    pairs = list(zip(tables, columns, strict=True))
+    parts = (lambda table: np.cumsum(table, axis=1)), _below, (lambda table: table)
+    upto, under, here = (np.array([part(table)[column, levels] for table, column in pairs]) for part in parts)
+    return upto, under, here
 
 
-def _leave_one_out(factors: Floats) -> Floats:
-    """For each row of `factors`, the product of all other rows."""
-    ones = np.ones((1, factors.shape[1]))
-    before = np.cumprod(np.concatenate([ones, factors[:-1]]), axis=0)
-    after = np.cumprod(np.concatenate([ones, factors[:0:-1]]), axis=0)[::-1]
-    return np.asarray(before * after)
+def _leave_one_out(upto: Floats, under: Floats, here: Floats) -> tuple[Floats, Floats]:
+    r"""For each contribution and row $P(\max \le x)$ and $P(\max = x)$ of all others, without differences.
+
+    The maximum of two is at $x$ if the first is and the second at most there, or the first below and the second there.
+    """
+    parts = list(zip(upto, under, here, strict=True))
+    nothing = np.ones_like(upto[0]), np.ones_like(upto[0]), np.zeros_like(upto[0])
+    before = list(itertools.accumulate(parts[:-1], _joined, initial=nothing))
+    after = list(itertools.accumulate(parts[:0:-1], _joined, initial=nothing))[::-1]
+    others = [_joined(one, other) for one, other in zip(before, after, strict=True)]
+    return np.array([other[0] for other in others]), np.array([other[2] for other in others])
+
+
+def _joined(one: tuple[Floats, Floats, Floats], other: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats, Floats]:
+    """The probabilities of a maximum of two to be at most, below and at a level."""
+    return one[0] * other[0], one[1] * other[1], one[2] * other[0] + one[1] * other[2]
 
 
 def _cells_of(marginal: Floats) -> tuple[Ints, Floats]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from sepset.cpds.counts import (
     checked_weights,
     count,
     decode,
-    expected_log,
     joint_codes,
     states_of,
     unseen_message,
@@ -36,6 +35,9 @@ LARGEST = 2**20
 """The largest number of joint states of a family that are counted one by one, if the CPD is not a table."""
 
 D = TypeVar("D", bound=DiscreteCPD)
+
+EngineValues: TypeAlias = Sequence[Floats | Table]
+"""The values of a discrete CPD's factors: arrays, or tables beyond the range of floats."""
 
 
 class Undivided(DiscreteCPD):
@@ -109,9 +111,9 @@ class DiscreteParameters(Parameters[D, S]):
         return self.cpd.to_table()
 
     @property
-    def engine_values(self) -> Sequence[Floats]:
+    def engine_values(self) -> EngineValues:
         """The table."""
-        return (self.cpd.to_table().values,)
+        return (self.cpd.to_factor().in_range,)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -229,7 +231,7 @@ class JointStates(DiscreteParameters[D, Configurations]):
         return Undivided(self.cpd) if self.possible is not None else super().engine_form
 
     @property
-    def engine_values(self) -> Sequence[Floats]:
+    def engine_values(self) -> EngineValues:
         """The table; an empty array if it is not built."""
         return (np.zeros(0),) if self.possible is not None else super().engine_values
 
@@ -256,7 +258,8 @@ class JointStates(DiscreteParameters[D, Configurations]):
     def score(self, stats: Floats) -> float:
         r"""$\sum \bar M[x, \mathbf u] \log P(x \mid \mathbf u)$."""
         if self.possible is None:
-            return expected_log(self.cpd.to_table().values.reshape(-1), stats)
+            seen = stats > 0
+            return float(stats[seen] @ self.cpd.to_factor().log_values.reshape(-1)[seen])
         return weighted(self.cpd, self.possible.columns, stats)
 
     def estimate(self, stats: Floats, prior: PriorTerm | None = None) -> D:
@@ -295,9 +298,9 @@ def _determines(prior: PriorTerm | None) -> bool:
     return prior.density is not None or (prior.counts is not None and bool(prior.counts.any()))
 
 
-def dense_values(cpd: DiscreteCPD) -> tuple[Floats, ...]:
-    """The values of a discrete CPD's factors as dense arrays, one axis per variable."""
-    return tuple(_dense(factor).values for factor in cpd.factors())
+def dense_values(cpd: DiscreteCPD) -> tuple[Floats | Table, ...]:
+    """The values of a discrete CPD's factors as dense arrays, one axis per variable, or as tables of logarithms."""
+    return tuple(_dense(factor).in_range for factor in cpd.factors())
 
 
 def _dense(factor: Any) -> Table:

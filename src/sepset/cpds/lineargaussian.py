@@ -21,7 +21,7 @@ from sepset.base.checks import one_of
 from sepset.base.display import Shown, Tabulated
 from sepset.base.foreign import often
 from sepset.base.frozen import fill, made
-from sepset.base.leastsquares import LinearFit, least_squares
+from sepset.base.leastsquares import LinearFit, fit_rows, least_squares
 from sepset.base.logarithms import LOG_2PI
 from sepset.cpds.counts import checked_weights, joint_codes, num_rows_of
 from sepset.cpds.cpd import ParameterBlock, RealChild
@@ -258,8 +258,8 @@ class LinearGaussian(RealChild, Tabulated):
 
         $$\sum_m w_m \mathbf z_m \mathbf z_m^\top, \qquad \mathbf z = (1, \mathbf u, \mathbf y)$$
         """
-        rows, entry, share = self._observed(codes, weights)
-        z = np.concatenate([np.ones((len(rows), 1)), rows], axis=1)
+        columns, entry, share = self._observed(codes, weights)
+        z = np.stack([np.ones(len(entry)), *columns], axis=1)
         weighted = z if share is None else z * share[:, None]
         order = np.argsort(entry, kind="stable")
         ends = np.cumsum(np.bincount(entry, minlength=len(self.intercept)))[:-1]
@@ -268,21 +268,21 @@ class LinearGaussian(RealChild, Tabulated):
 
     def scatters(self, codes: Columns, weights: Floats | None = None) -> Scatters:
         """The same statistics, centered: sums of squares lose digits if means are large, these do not."""
-        rows, entry, share = self._observed(codes, weights)
-        return Scatters.of(rows, entry, len(self.intercept), share)
+        columns, entry, share = self._observed(codes, weights)
+        return Scatters.of_columns(columns, entry, len(self.intercept), share)
 
-    def _observed(self, codes: Columns, weights: Floats | None) -> tuple[Floats, Ints, Floats | None]:
-        """The rows of (real parents, child), the discrete context of each, and its weight."""
+    def _observed(self, codes: Columns, weights: Floats | None) -> tuple[list[Floats], Ints, Floats | None]:
+        """The columns of (real parents, child), the discrete context of each row, and its weight."""
         num_rows = num_rows_of(codes, self.child, self)
         entry = joint_codes(codes, self.by, num_rows, self)
         share = checked_weights(weights, num_rows, self)
         missing = [v.name for v in self.given if v not in codes]
         if missing:
             raise DataError(f"{self.label} needs a column for {missing[0]}.")
-        rows = matrix((*self.given, self.child), codes, num_rows)
-        names = [v.name for v in (*self.given, self.child) for _ in range(v.size)]
-        check_range(rows, names, f"{self.label} needs complete finite rows")
-        return rows, entry, share
+        scope = (*self.given, self.child)
+        columns = [x for v in scope for x in np.asarray(codes[v], dtype=np.float64).reshape(num_rows, v.size).T]
+        check_range(columns, [v.name for v in scope for _ in range(v.size)], f"{self.label} needs complete finite rows")
+        return columns, entry, share
 
     @often
     def from_statistics(
@@ -332,6 +332,25 @@ class LinearGaussian(RealChild, Tabulated):
         for e, scatter, fit in zip(seen, scatters, self._regressions(scatters, prior), strict=True):
             a[e], B[e], C[e] = fit.intercept, fit.slope, fit.residual / scatter.count
         if self.shared and seen.size:
+            C[:] = np.average(C, axis=0, weights=known.counts)
+        return self.with_parameters(a, B, covariance=C)
+
+    def _corrected(self, known: Scatters, entry: Ints, rows: Floats, weights: Floats) -> LinearGaussian:
+        """The regressions with those of their residuals added; contexts without rows keep their parameters.
+
+        Args:
+            known: the statistics of the rows.
+            entry: the context of each row.
+            rows: the real parents less their means, and the residuals.
+            weights: one per row.
+        """
+        a, B, C, split = self.intercept.copy(), self.coefficients.copy(), self.covariance.copy(), width(self.given)
+        for e in np.flatnonzero(known.counts > 0).tolist():
+            away = fit_rows(rows[entry == e], weights[entry == e], self.child.size)
+            B[e] += away.slope
+            a[e] = known.means[e, split:] + away.intercept - B[e] @ known.means[e, :split]
+            C[e] = away.residual / known.counts[e]
+        if self.shared:
             C[:] = np.average(C, axis=0, weights=known.counts)
         return self.with_parameters(a, B, covariance=C)
 

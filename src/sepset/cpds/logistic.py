@@ -149,10 +149,10 @@ class LogisticCPD(DiscreteCPD):
         apart = [w[:, :, None] - w[:, None, :] for w in (self.bias[None], *self.weights)]
         return bool(sum((a.max(axis=0) for a in apart), np.zeros(1)).max() > STEEP)
 
-    def _factor(self) -> Factor:
+    def to_factor(self) -> Table:
         """The table, with logarithms as entries if some probability may be too small for a number."""
         if not self._is_steep:
-            return super()._factor()
+            return super().to_factor()
         check_size(self.scope)
         return Table.from_log(self.scope, log_softmax(self._all_logits()).reshape(-1))
 

@@ -35,7 +35,7 @@ from sepset.cpds.counts import (
 )
 from sepset.cpds.dirichletposterior import DirichletPosterior
 from sepset.cpds.discrete import DiscreteCPD, check_rows
-from sepset.cpds.jointstates import LARGEST, D, DiscreteParameters, dense_values
+from sepset.cpds.jointstates import LARGEST, D, DiscreteParameters, EngineValues, dense_values
 from sepset.cpds.parameters import Contexts, PriorTerm, Varied, complete_rows
 from sepset.cpds.priors.dirichlet import K2, CellPrior, Dirichlet, DirichletMixture, FamilyPrior
 from sepset.errors import DataError, NotApplicable
@@ -275,7 +275,8 @@ class Multinomials(DiscreteParameters[D, Floats]):
     def _marked(self) -> tuple[Ints, ...]:
         """The cells of the entries of the CPD's factors, found by marking each cell with a number above one."""
         marked = dense_values(self.from_probabilities(np.arange(2.0, len(self.probabilities) + 2.0)))
-        return tuple(np.where(values >= 2.0, values - 2.0, -1.0).astype(np.int64) for values in marked)
+        arrays = map(np.asarray, marked)
+        return tuple(np.where(values >= 2.0, values - 2.0, -1.0).astype(np.int64) for values in arrays)
 
     @property
     def engine_form(self) -> DiscreteCPD:
@@ -294,7 +295,7 @@ class Multinomials(DiscreteParameters[D, Floats]):
         return np.zeros(len(self.probabilities))
 
     @property
-    def engine_values(self) -> Sequence[Floats]:
+    def engine_values(self) -> EngineValues:
         """The table, or the CPD's own factors."""
         if self.entry_cells is not None:
             return dense_values(self.cpd)

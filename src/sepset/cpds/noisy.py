@@ -20,7 +20,7 @@ from sepset.cpds.counts import Configurations, column, decode, expected_log
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import TOLERANCE, DiscreteCPD, check_rows, discrete_scope
 from sepset.cpds.influences import Influences
-from sepset.cpds.jointstates import JointStates, dense_values
+from sepset.cpds.jointstates import EngineValues, JointStates, dense_values
 from sepset.cpds.multinomials import exponents, from_logits, logits
 from sepset.cpds.parameters import Contexts, ImaginaryRows, PriorTerm, Varied
 from sepset.cpds.priors.dirichlet import CellPrior, FamilyPrior, RowPrior
@@ -103,7 +103,7 @@ class NoisyCPD(DiscreteCPD):
         if semiring is SUM:
             return super().decomposed(given, semiring)
         rest, code = self.conditioned(given), given.get(self.child)
-        if code is not None and rest.influences.order[0] == code:
+        if self.child.num_states == 1 or code == rest.influences.order[0]:
             return rest.influences.absent(self.child, rest.parents)
         made = rest.influences.products(self.child, rest.parents)
         if made is not None:
@@ -431,7 +431,7 @@ class Contributions(JointStates[N]):
         return self.cpd if self.cpd._is_chain else self.cpd.to_table()
 
     @property
-    def engine_values(self) -> Sequence[Floats]:
+    def engine_values(self) -> EngineValues:
         """The factors of the chain, or the table."""
         return dense_values(self.cpd)
 

@@ -33,6 +33,7 @@ from sepset.variables.variable import Discrete
 if TYPE_CHECKING:
     from sepset.data.moments import Moments
     from sepset.factors.regression import Regression
+    from sepset.factors.table import Table
 
 Parameterization: TypeAlias = Literal["softmax", "theta"]
 """The coordinates in which a mode is taken: unconstrained (logits, log variances), or the parameters themselves."""
@@ -397,8 +398,8 @@ class IncompleteRows(Values[C]):
         raise self._no_expectations()
 
     @property
-    def engine_values(self) -> Sequence[Floats | Regression]:
-        """The values of the factors of `engine_form`: dense arrays, or regressions."""
+    def engine_values(self) -> Sequence[Floats | Table | Regression]:
+        """The values of the factors of `engine_form`: dense arrays (tables beyond the range of floats), regressions."""
         raise self._no_expectations()
 
     def expected(self, marginals: Sequence[Floats]) -> Floats:

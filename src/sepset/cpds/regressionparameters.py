@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
-from operator import add
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Bools, Floats, Ints
-from sepset.base.leastsquares import least_squares
+from sepset.base.leastsquares import COLLINEAR, ROUNDING, are_near_dependent, least_squares
 from sepset.base.logarithms import LOG_2PI
 from sepset.cpds.counts import joint_codes, unseen_message
 from sepset.cpds.parameters import (
@@ -169,8 +167,10 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         return None if has_rows and self.is_tight(self.cpd.centered(stats)) else self.cpd.log_likelihood(stats)
 
     def is_tight(self, stats: Scatters) -> bool:
-        """Whether the residual of the child is so small in some context that sums of squares have lost its digits."""
-        return bool(self.cpd.given) and bool((residual_shares(self.cpd.covariance, stats) < TIGHT).any())
+        """Whether sums of squares have lost digits in some context: of a small residual, or of similar parents."""
+        split = width(self.cpd.given)
+        is_small = split > 0 and bool((residual_shares(self.cpd.covariance, stats) < TIGHT).any())
+        return is_small or (split > 1 and any(are_near_dependent(inner[:split, :split]) for inner in stats.products))
 
     @property
     def is_exact(self) -> bool:
@@ -332,22 +332,18 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         >>> round(float(better.covariance[0, 0, 0]), 9)
         0.222222222
         """
-        own, split = self.cpd, width(self.cpd.given)
-        residuals = reduce(add, (self._residuals(cpd, stats, columns, weights) for cpd in cpds))
-        away = own.from_statistics(residuals, unseen="keep")
-        center = stats.means[:, split:] - np.einsum("cij,cj->ci", own.coefficients, stats.means[:, :split])
-        slopes = own.coefficients + away.coefficients
-        better = own.with_parameters(center + away.intercept, slopes, covariance=away.covariance)
-        return self._merged(stats.counts > 0, better, own)
+        parts = (self._residuals(cpd, stats, columns, weights) for cpd in cpds)
+        return self.cpd._corrected(stats, *map(np.concatenate, zip(*parts, strict=True)))
 
-    def _residuals(self, cpd: LinearGaussian, stats: Scatters, columns: Columns, weights: Floats | None) -> Scatters:
-        """The statistics of (real parents, residuals)."""
+    def _residuals(
+        self, cpd: LinearGaussian, stats: Scatters, columns: Columns, weights: Floats | None
+    ) -> tuple[Ints, Floats, Floats]:
+        """The context of each row, its real parents less their means and the residuals, and its weight."""
         num_rows, split = len(columns[cpd.child]), width(cpd.given)
         entry = joint_codes(columns, cpd.by, num_rows, cpd)
-        rows = matrix((*cpd.given, cpd.child), columns, num_rows)
-        apart = rows - stats.means[entry]
-        residuals = apart[:, split:] - np.einsum("nij,nj->ni", self.cpd.coefficients[entry], apart[:, :split])
-        return Scatters.of(np.concatenate([rows[:, :split], residuals], axis=1), entry, len(stats.counts), weights)
+        apart = matrix((*cpd.given, cpd.child), columns, num_rows) - stats.means[entry]
+        apart[:, split:] -= np.einsum("nij,nj->ni", self.cpd.coefficients[entry], apart[:, :split])
+        return entry, apart, np.ones(num_rows) if weights is None else np.asarray(weights, np.float64)
 
     def _with_variance(self, stats: Scatters, limit: Floats, least: float | None) -> LinearGaussian:
         """The CPD with variances of at least `least`; without it, variances of the size of rounding raise an error."""
@@ -374,7 +370,8 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         known = self.cpd.centered(stats)
         found: dict[str, object] = {}
         full, size = width(self.cpd.given), self.cpd.child.size
-        fits = [least_squares(s.mean, s.products, size) for s in known.contexts if s.count > 0] if full else []
+        least = ROUNDING if has_rows else COLLINEAR
+        fits = [least_squares(s.mean, s.products, size, least) for s in known.contexts if s.count > 0] if full else []
         low = min((fit.rank for fit in fits), default=full)
         if low < full:
             found["parent_rank"] = f"{low} of {full}; coefficients are those of least norm"

@@ -21,6 +21,7 @@ from sepset.data.columns import (
     is_number,
     levels_of,
     numbers_of,
+    occurring,
     whole_numbers,
 )
 from sepset.data.frames import Frame
@@ -160,8 +161,9 @@ def as_texts(variable: Discrete, column: Column) -> Levels:
     read = {_read_back(text): text for text in texts}
     if len(texts) < variable.num_states or len(read) < len(texts):
         return levels
-    found = [read.get((isinstance(value, bool), value)) for value in levels.values]
-    return levels if None in found else Levels(levels.codes, tuple(found))
+    held = occurring(levels)
+    found = [read.get((isinstance(value, bool), value)) for value in held.values]
+    return levels if None in found else Levels(held.codes, tuple(found))
 
 
 def _read_back(text: str) -> tuple[bool, object]:

@@ -23,6 +23,7 @@ MISSING = -1
 """The code of a missing cell."""
 
 TEXT = frozenset((str,))
+_BLOCK = 1 << 12  # floats that are looked at together: most columns of them are seen not to be whole at once
 PRESENT = frozenset((str, int, bool))
 """The types whose values are never missing."""
 
@@ -49,6 +50,8 @@ class Levels:
 class Cells:
     """A column of booleans, integers or floats, with an optional mask of missing cells.
 
+    `is_own` says that the array is never changed, so that a dataset may keep it without a copy.
+
     >>> import numpy as np
     >>> len(Cells(np.array([1, 2, 3])))
     3
@@ -56,6 +59,7 @@ class Cells:
 
     values: AnyArray
     missing: Bools | None = None
+    is_own: bool = False
 
     def __len__(self) -> int:
         return len(self.values)
@@ -211,11 +215,20 @@ def _masked(levels: Levels, missing: Bools | None, prune: bool = False) -> Level
     if missing is None or not missing.any():
         return levels
     codes = np.where(missing, MISSING, levels.codes)
-    if not prune:
-        return Levels(codes, levels.values, levels.fixed)
+    masked = Levels(codes, levels.values, levels.fixed)
+    return occurring(masked) if prune else masked
+
+
+def occurring(levels: Levels) -> Levels:
+    """The column without the values that no cell holds.
+
+    >>> occurring(Levels(np.array([1, -1]), (False, True))).values
+    (True,)
+    """
     present = np.zeros(len(levels.values) + 1, np.bool_)
-    present[codes] = True
-    return drop_missing(codes, [v if p else None for v, p in zip(levels.values, present.tolist(), strict=False)])
+    present[levels.codes] = True
+    held = [value if here else None for value, here in zip(levels.values, present.tolist(), strict=False)]
+    return drop_missing(levels.codes, held, levels.fixed)
 
 
 def _float_levels(values: AnyArray, missing: Bools | None) -> Levels:
@@ -258,6 +271,8 @@ def numbers_of(column: Column) -> Floats:
         return _level_numbers(column)
     if column.values.dtype.kind == "b":
         return _level_numbers(levels_of(column))
+    if column.is_own and column.missing is None and column.values.dtype == np.float64:
+        return column.values
     values = np.array(column.values, np.float64)
     if column.missing is not None:
         values[column.missing] = np.nan
@@ -290,14 +305,21 @@ def whole_numbers(column: Column) -> list[int] | None:
     """
     if isinstance(column, Cells) and column.values.dtype.kind == "f":
         known = column.values if column.missing is None else column.values[~column.missing]
-        known = known[~np.isnan(known)].astype(np.float64)
-        is_whole = bool((np.abs(known) < 2**53).all()) and bool((known == np.trunc(known)).all())
-        return [int(value) for value in np.unique(known)] if is_whole else None
+        if not all(_are_whole(known[at : at + _BLOCK]) for at in range(0, len(known), _BLOCK)):
+            return None
+        distinct = _integer_levels(known[~np.isnan(known)].astype(np.int64)).values
+        return [int(value) for value in distinct]  # type: ignore[call-overload]  # numbers
     values = levels_of(column).values
     numbers = [float(value) if is_number(value) else math.nan for value in values]  # type: ignore[arg-type]  # numbers
     if not all(abs(number) < 2**53 and number.is_integer() for number in numbers):
         return None
     return sorted({int(value) for value in values})  # type: ignore[call-overload]  # numbers
+
+
+def _are_whole(numbers: Floats) -> bool:
+    """Whether floats are whole, and small enough for all digits of it to be kept; NaN does not count."""
+    known = numbers[~np.isnan(numbers)].astype(np.float64)
+    return bool((np.abs(known) < 2**53).all()) and bool((known == np.trunc(known)).all())
 
 
 def first_row(levels: Levels, codes: Sequence[int]) -> int | None:

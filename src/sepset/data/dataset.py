@@ -497,8 +497,10 @@ class Dataset(Frozen, Tabulated):
         return EXPORTS[one_of("kind", kind, EXPORTS)](self.variables, self.columns, self.num_rows)
 
     def _plain_columns(self) -> dict[str, Levels | Cells]:
-        pairs = zip(self.variables, self.columns, strict=True)
-        return {v.name: Levels(c, v.states, True) if isinstance(v, Discrete) else Cells(c) for v, c in pairs}  # type: ignore[arg-type]
+        return {
+            v.name: Levels(c, v.states, True) if isinstance(v, Discrete) else Cells(c, is_own=True)  # type: ignore[arg-type]
+            for v, c in zip(self.variables, self.columns, strict=True)
+        }
 
     def __repr__(self) -> str:
         rows, variables = counted(self.num_rows, "row"), counted(len(self.variables), "variable")

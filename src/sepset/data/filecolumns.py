@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -181,8 +181,13 @@ def _opened(
             return FileRows(file, tuple(scan.columns), {}, is_text)
         quoted = (f'"{scan.columns[name].replace(chr(34), chr(34) * 2)}"' for name in wanted)
         frame = open_frame(scan.relation.select(", ".join(quoted)) if scan.table is None else scan.table)
-        found = {name: frame.read(scan.columns[name]) for name in wanted}
+        found = {name: _owned(frame.read(scan.columns[name])) for name in wanted}
         return FileRows(file, tuple(scan.columns), found, is_text)
+
+
+def _owned(column: Column) -> Column:
+    """A column that was read from a file, and has no other owner."""
+    return replace(column, is_own=True) if isinstance(column, Cells) else column
 
 
 @contextmanager

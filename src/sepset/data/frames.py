@@ -292,7 +292,9 @@ def _arrow_column(series: pa.ChunkedArray) -> Column:
     if types.is_decimal(kind):
         series, kind = compute.cast(series, pa.float64()), pa.float64()
     if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind):
-        missing = compute.is_null(series).to_numpy() if series.null_count else None
+        if not series.null_count:
+            return Cells(series.to_numpy())
+        missing = compute.is_null(series).to_numpy()
         return Cells(series.fill_null(False if types.is_boolean(kind) else 0).to_numpy(), missing)
     return from_objects(series.to_pylist())
 

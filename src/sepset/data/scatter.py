@@ -32,7 +32,7 @@ Parts = tuple[Floats, Floats, Floats]
 SMALLEST, LARGEST = 1e-140, 1e140
 """Between these, sums of squares over any number of rows are floats with all their digits."""
 
-_BLOCK = 1 << 14  # rows whose product is taken at once
+_CELLS, _FEWEST = 1 << 15, 1 << 10  # of a block whose product is taken at once: numbers in all, but not fewer rows
 _ROUNDING = 1e-9  # of a scatter's size: what taking rows away again may leave below zero
 
 
@@ -113,10 +113,11 @@ def moments_of(rows: Dataset, reals: Sequence[Vector], scope: Scope) -> Parts:
     """The moments of the rows in each joint state of `scope`, in C order."""
     contexts = prod(v.num_states for v in scope)
     places = _places(rows, scope) if scope else None
+    names, columns = [v.name for v in reals], [rows.values(v) for v in reals]
 
-    def block(start: int) -> Floats:
-        part = np.stack([rows.values(v)[start : start + _BLOCK] for v in reals], axis=1)
-        check_range(part, [v.name for v in reals], "Moments need finite numbers", start)
+    def block(at: slice) -> Floats:
+        part = np.stack([column[at] for column in columns])
+        check_range(part, names, "Moments need finite numbers", at.start)
         return part
 
     return _summed(block, rows.num_rows, len(reals), rows.weights, places, contexts)
@@ -128,9 +129,20 @@ def centered(rows: Floats, weights: Floats | None = None, places: Ints | None = 
     >>> centered(np.array([[1.0], [3.0], [7.0]]), places=np.array([0, 0, 1]), contexts=2)[1].tolist()
     [[2.0], [7.0]]
     """
-    if places is not None and rows.shape[1] == 1:
-        return _column(np.ascontiguousarray(rows[:, 0]), weights, places, contexts)
-    return _summed(lambda start: rows[start : start + _BLOCK], len(rows), rows.shape[1], weights, places, contexts)
+    return centered_columns([*rows.T], len(rows), weights, places, contexts)
+
+
+def centered_columns(
+    columns: Sequence[Floats], num_rows: int, weights: Floats | None, places: Ints | None, contexts: int
+) -> Parts:
+    """The moments of finite columns, as those of rows."""
+    if places is not None and len(columns) == 1:
+        return _column(np.ascontiguousarray(columns[0]), weights, places, contexts)
+
+    def block(at: slice) -> Floats:
+        return np.stack([column[at] for column in columns]) if columns else np.empty((0, len(range(num_rows)[at])))
+
+    return _summed(block, num_rows, len(columns), weights, places, contexts)
 
 
 def _column(column: Floats, weights: Floats | None, places: Ints, contexts: int) -> Parts:
@@ -144,22 +156,22 @@ def _column(column: Floats, weights: Floats | None, places: Ints, contexts: int)
 
 
 def _summed(
-    block_at: Callable[[int], Floats],
+    block_at: Callable[[slice], Floats],
     num_rows: int,
     size: int,
     weights: Floats | None,
     places: Ints | None,
     contexts: int,
 ) -> Parts:
-    """Block by block, so that a block is in cache when it is read again."""
-    share = np.ones(num_rows) if weights is None else weights
-    parts = _empty(contexts, size)
-    for start in range(0, num_rows, _BLOCK):
-        block, weight = block_at(start), share[start : start + _BLOCK]
+    """Block by block, each `[columns, rows]`, so that a block is in cache when it is read again."""
+    parts, step = _empty(contexts, size), max(_FEWEST, _CELLS // max(1, size))
+    for start in range(0, num_rows, step):
+        at = slice(start, start + step)
+        block, weight = block_at(at), None if weights is None else weights[at]
         if places is None:
             parts = merged(parts, _block_moments(block, weight))
         else:
-            _add_by_context(places[start : start + _BLOCK], block, weight, parts)
+            _add_by_context(places[at], block, weight, parts)
     return parts[0], parts[1], np.tril(parts[2]) + np.swapaxes(np.tril(parts[2], -1), -1, -2)
 
 
@@ -170,20 +182,20 @@ def _places(rows: Dataset, scope: Scope) -> Ints:
     return places
 
 
-def check_range(rows: Floats, names: Sequence[str], need: str, start: int | None = None) -> None:
+def check_range(columns: Sequence[Floats] | Floats, names: Sequence[str], need: str, start: int | None = None) -> None:
     """Raise for numbers that are not finite, and for columns whose squares are too large or too small to be floats.
 
     Args:
-        rows: `[rows, columns]`.
+        columns: one after the other, or the rows of a matrix.
         names: of the columns.
         need: what an error begins with.
         start: the number of the first row, where these are some of the rows; small numbers are then let pass.
 
-    >>> check_range(np.array([[1.0], [-1e200]]), ["x"], "This needs finite rows")
+    >>> check_range([np.array([1.0, -1e200])], ["x"], "This needs finite rows")
     Traceback (most recent call last):
     sepset.errors.DataError: Column 'x' holds numbers up to 1e+200, whose squares are not floats. Rescale it so that ...
     """
-    top = _largest(rows)
+    top = _largest(columns)
     bad = ~((top < LARGEST) & ((top > SMALLEST) | (top == 0.0) | (start is not None)))
     if not bad.any():
         return
@@ -193,32 +205,38 @@ def check_range(rows: Floats, names: Sequence[str], need: str, start: int | None
             f"Column {names[place]!r} holds numbers up to {top[place]:.3g}, whose squares are not floats. Rescale it "
             f"so that its largest number lies between {SMALLEST:g} and {LARGEST:g}."
         )
-    row = int((~np.isfinite(rows[:, place])).argmax())
-    raise DataError(f"{need}. Column {names[place]!r}, row {(start or 0) + row}: {rows[row, place]}.")
+    row = int((~np.isfinite(columns[place])).argmax())
+    raise DataError(f"{need}. Column {names[place]!r}, row {(start or 0) + row}: {columns[place][row]}.")
 
 
-def _largest(rows: Floats) -> Floats:
+def _largest(columns: Sequence[Floats] | Floats) -> Floats:
     """The largest size of a number in each column; NaN where one is NaN. Long columns are looked at one by one."""
-    if len(rows) < 64 * rows.shape[1]:
-        return np.asarray(np.abs(rows).max(axis=0, initial=0.0))
-    return np.array([np.maximum(column.max(initial=0.0), -column.min(initial=0.0)) for column in rows.T])
+    if isinstance(columns, np.ndarray) and columns.shape[1] < 64 * len(columns):
+        return np.asarray(np.abs(columns).max(axis=1, initial=0.0))
+    return np.array([np.maximum(column.max(initial=0.0), -column.min(initial=0.0)) for column in columns])
 
 
-def _add_by_context(places: Ints, block: Floats, weights: Floats, parts: Parts) -> None:
+def _add_by_context(places: Ints, block: Floats, weights: Floats | None, parts: Parts) -> None:
     from sepset.kernels.data.scatter import add_rows
 
-    add_rows(np.ascontiguousarray(places), np.ascontiguousarray(block), np.ascontiguousarray(weights), *parts)
+    share = np.ones(block.shape[1]) if weights is None else np.ascontiguousarray(weights)
+    add_rows(np.ascontiguousarray(places), np.ascontiguousarray(block.T), share, *parts)
 
 
-def _block_moments(block: Floats, weights: Floats) -> Parts:
-    """Two passes over rows that are in cache: the mean, to the last digit, then products about it."""
-    total = weights.sum()
+def _block_moments(block: Floats, weights: Floats | None) -> Parts:
+    """Two passes over columns that are in cache: the mean, to the last digit, then products about it."""
+    total = float(block.shape[1]) if weights is None else weights.sum()
     if total == 0:
-        return _empty(1, block.shape[1])
-    mean = weights @ block / total
-    mean += weights @ (block - mean) / total
-    apart = block - mean
-    return np.array([total]), mean[None], ((weights[:, None] * apart).T @ apart)[None]
+        return _empty(1, len(block))
+    mean = _average(block, weights, total)
+    apart = block - mean[:, None]
+    rest = _average(apart, weights, total)
+    apart -= rest[:, None]
+    return np.array([total]), (mean + rest)[None], ((apart if weights is None else weights * apart) @ apart.T)[None]
+
+
+def _average(block: Floats, weights: Floats | None, total: float) -> Floats:
+    return np.asarray(block.sum(axis=1) if weights is None else block @ weights) / total
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -260,7 +278,7 @@ class Scatter:
         x = found[:, None] if found.ndim == 1 else found
         if x.ndim != 2 or not np.isfinite(x).all():
             raise DataError(f"Rows are complete finite numbers or vectors of them; found the shape {found.shape}.")
-        check_range(x, [f"coordinate {i}" for i in range(x.shape[1])], "Rows are finite numbers", 0)
+        check_range(x.T, [f"coordinate {i}" for i in range(x.shape[1])], "Rows are finite numbers", 0)
         share = np.ones(len(x)) if weights is None else row_weights(weights, len(x))
         count, mean, products = centered(x, share)
         return cls(float(count[0]), mean[0], products[0])
@@ -344,6 +362,14 @@ class Scatters:
     def of(cls, rows: Floats, context: Ints, num_contexts: int, weights: Floats | None = None) -> Scatters:
         """The statistics of finite rows, each in its context."""
         return cls(*centered(rows, weights, context if num_contexts > 1 else None, num_contexts))
+
+    @classmethod
+    def of_columns(
+        cls, columns: Sequence[Floats], context: Ints, num_contexts: int, weights: Floats | None = None
+    ) -> Scatters:
+        """The same from finite columns, which are not copied."""
+        places = context if num_contexts > 1 else None
+        return cls(*centered_columns(columns, len(context), weights, places, num_contexts))
 
     @classmethod
     def stacked(cls, contexts: Iterable[Scatter]) -> Scatters:

@@ -9,7 +9,7 @@ import csv
 import gzip
 import itertools
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,9 +18,9 @@ import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Bytes, Floats, Ints
 from sepset.base.lazy import lazy
-from sepset.base.threads import num_processors, together
+from sepset.base.threads import num_processors, shares, together
 from sepset.data.columns import MISSING, Cells, Column, Levels, levels_of
-from sepset.kernels.data.decimals import BAD, FRACTION, PADDED, powers_of_five, powers_of_ten, powers_of_two
+from sepset.kernels.data.decimals import BAD, FRACTION, PADDED, powers_of_five
 from sepset.kernels.data.textcells import (
     LARGE,
     NEWLINE,
@@ -34,7 +34,6 @@ from sepset.kernels.data.textcells import (
     Found,
     Layout,
     Missing,
-    Powers,
     Tables,
     read_cells,
 )
@@ -49,12 +48,15 @@ LARGEST = 1 << 30
 SAMPLE_ROWS, SAMPLE_DISTINCT = 2048, 256
 """A column of numbers is read as numbers if so many first rows have more distinct texts than these."""
 
+BLOCK = 1 << 20
+"""Bytes that are read or counted at a time."""
+
 MOST_DISTINCT = np.iinfo(np.int16).max
 """The most distinct texts of a column."""
 
-_LEAST_SHARE = _BLOCK = 1 << 20
+_LEAST_SHARE = 1 << 20
 _WINDOW = 1 << 10
-_MOST_HARD = 1 << 12
+_FEWEST_HARD, _CELLS_TO_HARD = 1 << 12, 1 << 6
 _TABLE_ENTRIES = 1 << 23
 _SPECIAL = b'\0\n\r"'
 _DELIMITERS = {",", ";", "\t", "|", ":"}
@@ -104,17 +106,44 @@ def _bytes(file: Path) -> Bytes | None:
     least = SMALL if is_at_hand(read_cells) else SMALL_TO_COMPILE
     if size < least >> 2 * is_packed:
         return None
-    found = _unpacked(file) if is_packed else _read_all(file, size)
+    found = _unpacked(file) if is_packed else read_bytes(file, size)
     return found if found is not None and least <= len(found) <= LARGEST else None
 
 
-def _read_all(file: Path, size: int) -> Bytes:
-    """The first bytes of a file, in memory that the system gives in large pages."""
-    found, count = np.empty(size, np.uint8), 0
-    with file.open("rb", buffering=0) as rows:
-        while more := rows.readinto(found[count : count + _BLOCK].data):
-            count += more
-    return found[:count]
+def read_bytes(file: Path, size: int) -> Bytes:
+    """The first bytes of a file, fewer if it is shorter, in memory that the system gives in large pages."""
+    found = np.empty(size, np.uint8)
+
+    def read(part: slice, cancel: Bytes) -> int:
+        """Read some bytes to where they belong; how many of them are not there."""
+        at = part.start
+        with file.open("rb", buffering=0) as rows:
+            rows.seek(at)
+            while not cancel[0] and (more := rows.readinto(found[at : min(at + BLOCK, part.stop)].data)):
+                at += more
+        return int(part.stop - at)
+
+    return found[: size - sum(_by_parts(size, read))]
+
+
+def count_byte(text: Bytes, byte: int) -> int:
+    """How often a byte occurs.
+
+    >>> count_byte(np.frombuffer(b"to be or not to be", np.uint8), ord("o"))
+    4
+    """
+
+    def count(part: slice, cancel: Bytes) -> int:
+        blocks = (text[at : min(at + BLOCK, part.stop)] for at in range(part.start, part.stop, BLOCK))
+        return sum(int(np.count_nonzero(block == byte)) for block in blocks if not cancel[0])
+
+    return sum(_by_parts(len(text), count))
+
+
+def _by_parts(size: int, task: Callable[[slice, Bytes], int]) -> list[int]:
+    """The results of a task for consecutive parts of so many bytes, one for each thread."""
+    parts = shares(size, num_processors(), step=BLOCK)
+    return together([partial(task, part) for part in parts], len(parts))
 
 
 def _unpacked(file: Path) -> Bytes | None:
@@ -144,11 +173,6 @@ def _line_end(text: Bytes, at: int) -> int:
     return len(text)
 
 
-def _count(text: Bytes, byte: int) -> int:
-    """How often a byte occurs."""
-    return sum(int(np.count_nonzero(text[at : at + _BLOCK] == byte)) for at in range(0, len(text), _BLOCK))
-
-
 @dataclass(frozen=True, eq=False)
 class Source:
     """The bytes of a file, where its second line starts, and how its cells are told apart."""
@@ -162,7 +186,7 @@ class Source:
     @lazy
     def has_quotes(self) -> bool:
         """Whether a quote stands anywhere."""
-        return _count(self.text, QUOTE) > 0
+        return count_byte(self.text, QUOTE) > 0
 
     def layout(self, kinds: Mapping[int, int]) -> Layout:
         """The columns at these places are read as text or as numbers, in the order of the mapping."""
@@ -197,7 +221,9 @@ class Source:
         cuts = [self.start, *(_line_end(self.text, self.start + size * k // count) for k in range(1, count))]
         found, row = [], 0
         for start, stop in itertools.pairwise([*cuts, len(self.text)]):
-            num_rows = _count(self.text[start:stop], NEWLINE) + bool(start < stop and self.text[stop - 1] != NEWLINE)
+            num_rows = count_byte(self.text[start:stop], NEWLINE) + bool(
+                start < stop and self.text[stop - 1] != NEWLINE
+            )
             found.append(Share(start, stop, row, num_rows))
             row += num_rows
         return found
@@ -218,10 +244,10 @@ def _columns(source: Source, asked: Mapping[int, int]) -> dict[int, Column] | No
     sample = read_rows(source, dict.fromkeys(asked, TEXT), [source.sample()])
     if sample is None:
         return None
-    kinds = {place: sample.kind(place) if kind == _EITHER else kind for place, kind in asked.items()}
-    found: dict[int, Column] = {}
+    kinds = {**asked, **sample.kinds([place for place, kind in asked.items() if kind == _EITHER])}
+    lines, found = source.shares(), dict[int, Column]()
     for _ in range(2):
-        rows = read_rows(source, kinds, source.shares(), sample)
+        rows = read_rows(source, kinds, lines, sample)
         if rows is None:
             return None
         part = {place: rows.column(place, is_real=asked[place] == NUMBER) for place in kinds}
@@ -243,22 +269,41 @@ def read_rows(
     codes = np.empty((num_texts, num_rows), np.int16)
     numbers = np.empty((len(kinds) - num_texts, num_rows))
     layout = source.layout(kinds)
-    powers = Powers(powers_of_five(), powers_of_two(), powers_of_ten())
     tables = [_tables(kinds, min(num_rows, MOST_DISTINCT), sample) for _ in shares]
-    found = [Found(codes, numbers, *_notes(source.num_columns)) for _ in shares]
+    found = [Found(codes, numbers, *_notes(source.num_columns, share.num_rows * len(numbers))) for share in shares]
     tasks = [
-        partial(_task, source.text, share.start, share.stop, share.row, layout, source.absent(), table, own, powers)
+        partial(
+            _task,
+            source.text,
+            share.start,
+            share.stop,
+            share.row,
+            layout,
+            source.absent(),
+            table,
+            own,
+            powers_of_five(),
+        )
         for share, table, own in zip(shares, tables, found, strict=True)
     ]
     last = together(tasks, len(shares))
     if min(last) < 0 or (len(shares) > 1 and any(e != s.row + s.num_rows for e, s in zip(last, shares, strict=True))):
         return None
+    for own in found:
+        _settle(source.text, own)
     return ReadRows(source, layout, shares, tables, found, last[-1])
 
 
-def _notes(num_columns: int) -> tuple[Ints, Ints, Ints]:
-    """Empty flags of columns, and an empty list of numbers that are left open."""
-    return np.zeros(num_columns, np.int64), np.zeros((_MOST_HARD, 4), np.int64), np.zeros(1, np.int64)
+def _notes(num_columns: int, num_cells: int) -> tuple[Ints, Ints, Ints]:
+    """Empty flags of columns, and an empty list of numbers that are left open: a few of so many."""
+    most = max(_FEWEST_HARD, num_cells // _CELLS_TO_HARD)
+    return np.zeros(num_columns, np.int64), np.zeros((most, 4), np.int64), np.zeros(1, np.int64)
+
+
+def _settle(text: Bytes, found: Found) -> None:
+    """Let Python read the numbers that were left open."""
+    for place, row, start, stop in found.hard[: found.num_hard[0]].tolist():
+        found.numbers[place, row] = float(text[start:stop].tobytes())
 
 
 def _task(*args: object) -> int:
@@ -303,26 +348,28 @@ class ReadRows:
     found: Sequence[Found]
     num_rows: int
 
-    def kind(self, place: int) -> int:
-        """NUMBER if these are very many distinct numbers, else TEXT."""
-        texts = self._texts(self.tables[0], place)
-        if len(texts) <= SAMPLE_DISTINCT:
-            return TEXT
-        try:
-            [float(text) for text in texts]
-        except ValueError:
-            return TEXT
-        return NUMBER
+    def kinds(self, places: Collection[int]) -> dict[int, int]:
+        """NUMBER for columns of texts that are very many distinct numbers, else TEXT."""
+        counts = self.tables[0].counts
+        kinds = {place: NUMBER for place in places if counts[self.layout.places[place]] > SAMPLE_DISTINCT}
+        again = read_rows(self.source, kinds, self.shares) if kinds else None
+        return {
+            place: TEXT if again is None or again.flags(place) & BAD else kinds.get(place, TEXT) for place in places
+        }
+
+    def flags(self, place: int) -> int:
+        """The bits that say what was found in a column."""
+        return int(np.bitwise_or.reduce([own.flags[place] for own in self.found]))
 
     def column(self, place: int, *, is_real: bool) -> Column | None:
         """A column, unless it cannot be read as its kind."""
-        flags = int(np.bitwise_or.reduce([own.flags[place] for own in self.found]))
+        flags = self.flags(place)
         if self.layout.kinds[place] == TEXT:
             return None if flags & OVERFLOW else self._levels(place)
         if flags & (BAD if is_real else _UNFIT):
             return None
         if is_real or flags & FRACTION:
-            return Cells(self._numbers(place))
+            return Cells(self._numbers(place), is_own=True)
         return None if flags & LARGE else _whole(self._numbers(place))
 
     def _texts(self, tables: Tables, place: int, first: int = 0) -> list[bytes]:
@@ -348,10 +395,7 @@ class ReadRows:
     def _numbers(self, place: int) -> Floats:
         row = int(self.layout.places[place])
         numbers = self.found[0].numbers[row, : self.num_rows]
-        for own in self.found:
-            for place_, at, start, stop in own.hard[: own.num_hard[0]].tolist():
-                if place_ == row:
-                    numbers[at] = float(self.source.text[start:stop].tobytes())
+        numbers.setflags(write=False)
         return numbers
 
 

@@ -101,6 +101,21 @@ def strengthened(sketch: Sketch, engine: Engine, given: Given) -> Sketch:
     return sketch.with_links(links)
 
 
+def require_strengths(engine: Engine, given: Given) -> None:
+    """Raise if the information of two variables that an edge joins is refused: before a large model is sketched."""
+    from sepset.models.bayesnet import BayesNet
+    from sepset.models.markovnet import MarkovNet
+
+    model, problem = engine.model, engine.prepared.problem
+    if not isinstance(model, BayesNet | MarkovNet):  # others have edges besides those of their factors
+        return
+    for number in reversed(range(problem.num_factors)):
+        joined = [v for v in problem.scope(number) if v < problem.num_visible and problem.variables.cards[v] > 0]
+        if len(joined) > 1:
+            engine.mutual_information(*(problem.variables[v].name for v in (joined[0], joined[-1])), given=given)
+            return
+
+
 def _discrete(box: Box, variables: Any) -> bool:
     return box.kind == "variable" and box.name in variables and bool(variables[box.name].is_discrete)
 

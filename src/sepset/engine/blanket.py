@@ -91,7 +91,8 @@ def excluding_cpds(model: BayesNet, target: Discrete) -> tuple[CPD, ...]:
 def _is_positive(cpd: CPD) -> bool:
     """Whether it is known at little cost that a CPD excludes no row."""
     if is_discrete(cpd):
-        return num_entries(cpd.scope) <= costs.ENTRIES_OF_TABLED_CPD and bool((cpd.to_table().values > 0).all())
+        is_small = num_entries(cpd.scope) <= costs.ENTRIES_OF_TABLED_CPD
+        return is_small and bool((cpd.to_factor().log_values > -np.inf).all())
     return is_linear_gaussian(cpd) and cpd.child.size == 1 and bool((cpd.covariance > 0).all())
 
 
@@ -120,8 +121,7 @@ def class_scores(cpd: CPD, target: Discrete, columns: Columns, num_rows: int) ->
 
 def _table_scores(cpd: DiscreteCPD, target: Discrete, columns: Columns, num_rows: int) -> Floats:
     others = tuple(v for v in cpd.scope if v != target)
-    with np.errstate(divide="ignore"):
-        table = np.log(cpd.to_table().table.align((target, *others)).values).reshape(target.num_states, -1)
+    table = cpd.to_factor().align((target, *others)).log_values.reshape(target.num_states, -1)
     return table.take(_place(others, columns, num_rows), axis=1)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.cpds.cpd import CPD
 from sepset.data.counts import Counts
 from sepset.data.families import Family, Scope, discrete_scope, members
 from sepset.data.sources import Weights, bind
@@ -58,18 +59,23 @@ def _families(engine: Bound, families: Iterable[Family] | None) -> tuple[list[Sc
     if families is None:
         if not isinstance(model, BayesNet):
             raise NotApplicable(f"{model!r} has no CPDs, whose families are the default. Say families=[...].")
-        if _has_tables(engine):
+        if _has_tables(engine, model.cpds):
             return [cpd.scope for cpd in model.cpds], engine.prepared, 0  # type: ignore[misc]  # all are discrete
         families = model.cpds
     scopes = [discrete_scope(members(family), model.variables.__getitem__) for family in families]
     return scopes, *_with_families(engine, scopes)
 
 
-def _has_tables(engine: Bound) -> bool:
+def _has_tables(engine: Bound, cpds: Sequence[CPD]) -> bool:
     """Whether the factors of a network are the tables of its CPDs: their marginals are those of the families."""
     problem = engine.prepared.problem
-    one_each = all(group.factors == (i,) for i, group in enumerate(problem.conditionals))
-    return one_each and problem.variables.all_discrete and problem.num_factors == len(engine.model.variables)
+    if not problem.variables.all_discrete or problem.num_factors != len(engine.model.variables):
+        return False
+    scopes = [problem.variables.ids(cpd.scope) for cpd in cpds]
+    return all(
+        group.factors == (i,) and problem.scope(i) == tuple(scope)
+        for i, (group, scope) in enumerate(zip(problem.conditionals, scopes, strict=True))
+    )
 
 
 def _with_families(engine: Bound, scopes: Sequence[Scope]) -> tuple[Prepared, int]:

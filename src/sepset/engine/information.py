@@ -19,6 +19,7 @@ from sepset.base.frames import FrameKind, frame
 from sepset.base.membership import without
 from sepset.base.text import listing, nearest
 from sepset.errors import ArgumentError, NotApplicable, ScopeError
+from sepset.factors import information as measures
 from sepset.factors.table import Table
 from sepset.inference.conflict import impossible
 from sepset.inference.documents import about_document, findings_document
@@ -223,13 +224,13 @@ def value_of_information(
     rows = _given_each_state(engine, asked, prior, evidence, chosen)
     weights = prior[prior > 0]
     names = engine.model.variables.names
-    values = {names[c]: _information(weights, rows[c]) for c in chosen}
+    values = {names[c]: measures.mutual_information((weights[:, None] * rows[c])[None]) for c in chosen}
     own = None if prices is None else {name: prices.get(name, 1.0) for name in values}
     ratios = values if own is None else {name: _ratio(value, own[name]) for name, value in values.items()}
     ordered = {name: values[name] for name in sorted(values, key=lambda name: (-ratios[name], -values[name]))}
     return InformationValues(
         tuple(names[v] for v in asked),
-        _entropy(weights),
+        measures.entropy(weights),
         reductions=ordered,
         costs=None if own is None else {name: own[name] for name in ordered},
         findings=Findings(resolve(given, engine.known), engine.known),
@@ -289,15 +290,3 @@ def _given_each_state(
         for c in chosen:
             rows[c].append(np.asarray(dense(read(c)).values))
     return {c: np.array(found) for c, found in rows.items()}
-
-
-def _information(weights: Floats, rows: Floats) -> float:
-    r"""$\sum_t P(t)\, KL(P(C \mid t) \,\|\, P(C))$, clipped at zero, since rounding may leave it slightly negative."""
-    joint = weights[:, None] * rows
-    mixture = np.broadcast_to(joint.sum(axis=0), joint.shape)
-    found = joint > 0.0  # products that underflow contribute nothing
-    return max(0.0, float(joint[found] @ (np.log(rows[found]) - np.log(mixture[found]))))
-
-
-def _entropy(weights: Floats) -> float:
-    return max(0.0, float(-(weights * np.log(weights)).sum()))

@@ -143,8 +143,8 @@ class RowQuestions(Bound):
         Args:
             data: a pandas, polars, Arrow or DuckDB frame, a mapping from names to columns, a dataset, or the path of a
                 CSV, TSV or Parquet file. A column that is a variable up to case or spaces is refused.
-            targets: variables, or tuples of discrete variables for their joint; by default those that have no column.
-                Real ones have a mean and a variance in every row.
+            targets: variables, or tuples of discrete variables for their joint; by default those that have no column
+                and no finding in `given`. Real ones have a mean and a variance in every row.
             given: findings that hold in every row: states, sets, `Not`, `Likelihood`, `Soft`.
             on_impossible: "raise" names the rows whose findings have probability zero; "null" leaves them empty.
             threads: their number; one per processor by default. Answers do not depend on it.

@@ -95,7 +95,8 @@ def default_targets(variables: Universe, data: Any, known: Iterable[int] = ()) -
         if v.name not in present and i not in found and (isinstance(v, Discrete) or v.size == 1)
     ]
     if not absent:
-        raise ScopeError("Every variable has a column, so there is nothing to predict by default. Name the targets=.")
+        where = "a column or a finding in given=" if found else "a column"
+        raise ScopeError(f"Every variable has {where}, so there is nothing to predict by default. Name the targets=.")
     refuse_respelled([variables[i].name for i in absent], [name for name in names if name not in variables])
     return absent
 

@@ -8,15 +8,16 @@ factors of three.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats, Ints
+from sepset.base.arraytypes import AnyInts, Floats, Ints
 from sepset.factors.algebra import Factor
 from sepset.factors.block import FactorBlock
 from sepset.factors.decomposition import Decomposition, defined_last
@@ -41,10 +42,11 @@ def in_one_order(variables: Sequence[Discrete]) -> list[int]:
     return sorted(range(len(variables)), key=lambda i: _by_numbers(variables[i].name))
 
 
-def _by_numbers(name: str) -> tuple[list[tuple[int, str]], str]:
+@functools.lru_cache(maxsize=2**16)  # a name is in many chains
+def _by_numbers(name: str) -> tuple[tuple[tuple[int, str], ...], str]:
     """The key that sorts names: texts and numbers in turn, numbers by their length first, however long."""
     parts = [part.lstrip("0") if i % 2 else part for i, part in enumerate(_DIGITS.split(name))]
-    return [(len(part) if i % 2 else 0, part) for i, part in enumerate(parts)], name
+    return tuple((len(part) if i % 2 else 0, part) for i, part in enumerate(parts)), name
 
 
 _DIGITS = re.compile(r"([0-9]+)")
@@ -158,7 +160,43 @@ def is_chained(block: FactorBlock) -> bool:
     return PRICE * 2 * states * len(automata) * sum(block.cards) <= math.prod(block.cards)
 
 
-def chained(block: FactorBlock, number: int, owners: Sequence[Discrete], first: int) -> Chains:
+def lined_up(scopes: Iterable[AnyInts], num_variables: int) -> Ints:
+    """The place of each variable in a line, in which variables that share a scope are near each other.
+
+    A chain that runs along this line keeps few variables open, in whatever order a constraint lists them; without
+    scopes it is the variables' own order, so that all chains run side by side.
+
+    Reference: Cuthill & McKee (1969).
+
+    >>> lined_up([np.array([[0, 2], [2, 1]])], 3).tolist()
+    [0, 2, 1]
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+    pairs = [rows[:, [i, i + 1]] for rows in scopes for i in range(rows.shape[1] - 1)]
+    if not any(map(len, pairs)):
+        return np.arange(num_variables)
+    one, other = np.concatenate(pairs).T
+    shape = (num_variables, num_variables)
+    graph = coo_array((np.ones(2 * len(one)), (np.append(one, other), np.append(other, one))), shape).tocsr()
+    order = reverse_cuthill_mckee(graph, symmetric_mode=True)
+    places = np.empty(num_variables, np.int64)
+    places[order if order[0] <= order[-1] else order[::-1]] = np.arange(num_variables)
+    return places
+
+
+def _along(line: Ints, block: FactorBlock, automata: Sequence[Automaton]) -> Ints:
+    """The scopes of a block, each along the line if the order of its variables makes no difference."""
+    scopes, card = np.asarray(block.scopes, np.int64), block.cards[0]
+    if set(block.cards) != {card} or not all(automaton.is_symmetric(card) for automaton in automata):
+        return scopes
+    return np.take_along_axis(scopes, np.argsort(line[scopes], axis=1, kind="stable"), axis=1)
+
+
+def chained(
+    block: FactorBlock, number: int, owners: Sequence[Discrete], first: int, line: Ints | None = None
+) -> Chains:
     """The chains of a block.
 
     Args:
@@ -166,13 +204,16 @@ def chained(block: FactorBlock, number: int, owners: Sequence[Discrete], first: 
         number: the block's number among those of its model, for the names of auxiliaries.
         owners: the first variable of each factor, which its auxiliaries are named after.
         first: the position of the first auxiliary.
+        line: the place of each variable in a line, along which chains run; by default as the scopes are written.
     """
     assert block.potential is not None  # it has automata
-    scopes, places = np.asarray(block.scopes, np.int64), itertools.count(first)
+    automata = block.potential.automata(block.cards)
+    scopes = np.asarray(block.scopes, np.int64) if line is None else _along(line, block, automata)
+    places = itertools.count(first)
     blocks: list[FactorBlock] = []
     hidden: list[Discrete] = []
     functions: dict[int, tuple[int, ...]] = {}
-    for which, automaton in enumerate(block.potential.automata(block.cards)):
+    for which, automaton in enumerate(automata):
         states: list[list[int]] = []
         for row, owner in enumerate(owners):
             names = (f"state {number}.{row}.{which}.{i}" for i in range(1, block.arity - 1))

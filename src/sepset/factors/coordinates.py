@@ -15,6 +15,9 @@ from sepset.factors.algebra import AnyVariable, Assignment, Columns, check_scope
 from sepset.variables.evidence import real_value
 from sepset.variables.variable import Discrete, Real, Vector, listed
 
+ON_SUPPORT = 1e-9
+"""How far from a deterministic relation a point may lie, relative to the terms of the relation."""
+
 
 def continuous_scope(scope: Iterable[AnyVariable] | Vector) -> tuple[Vector, ...]:
     """The scope as a tuple of `Real` and `Vector` variables; anything else is refused.

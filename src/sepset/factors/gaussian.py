@@ -59,7 +59,8 @@ class CanonicalGaussian(Tabulated):
         g: the constant.
 
     Reference: Koller & Friedman, definition 14.1.
-    Guarantee: exact; improper forms are legal.
+    Guarantee: exact up to rounding of its terms, so that large means and nearly singular K cost digits that `Gaussian`
+        keeps; improper forms are legal.
     Tested by: factors/test_gaussian.py::test_integrals_agree_with_a_grid
 
     >>> from sepset.variables.variable import Real

@@ -20,8 +20,19 @@ from sepset.base.memory import check_rows_fit, row_blocks
 from sepset.base.text import brief, listing
 from sepset.errors import ImpossibleEvidence, ModelError, NotClosed, ScopeError
 from sepset.factors.algebra import Assignment, axis_of
-from sepset.factors.canonical import Cholesky, merged, symmetric
+from sepset.factors.canonical import (
+    EPS,
+    MOST,
+    Cholesky,
+    Elimination,
+    divergence,
+    doubtful,
+    merged,
+    squares,
+    symmetric,
+)
 from sepset.factors.coordinates import (
+    ON_SUPPORT,
     check_finite,
     check_symmetric,
     columns,
@@ -36,6 +47,9 @@ from sepset.factors.coordinates import (
 )
 from sepset.factors.labels import FEW, MOST_SHOWN, cut, moment_names, moment_numbers, short, with_numbers
 from sepset.variables.variable import Discrete, VariableLike, Vector, listed
+
+ROUNDING = 4.0 * EPS
+"""A few units of rounding, relative to what they round."""
 
 MODE_STEPS = 1000
 """The most ascent steps that the mode of a mixture takes."""
@@ -96,7 +110,8 @@ class Gaussian(Report):
         chol = Cholesky.of(self.covariance[None])
         if not chol.definite[0]:
             return -np.inf
-        return float(chol.half_log_det()[0] + 0.5 * len(self.mu) * (LOG_2PI + 1.0))
+        half = whitened(self.covariance[None], self.mu[None], self.mu[None])[0][0]
+        return float(half + 0.5 * len(self.mu) * (LOG_2PI + 1.0))
 
     def sample(self, num_rows: int, seed: int | np.random.Generator = 0) -> dict[str, Floats]:
         """Independent draws by name: `[n]` for a `Real`, `[n, size]` for a `Vector`."""
@@ -130,16 +145,30 @@ class Gaussian(Report):
         known, values = findings(self.scope, assignment)
         rest = tuple(v for v in self.scope if v not in known)
         x, y = places(self.scope, rest), places(self.scope, known)
-        inner, difference = self.covariance[y[:, None], y], values - self.mu[y]
-        gain = np.linalg.pinv(inner, rcond=1e-13, hermitian=True)
-        residue = np.abs(inner @ gain @ difference - difference).max(initial=0.0)
-        if residue > 1e-9 * max(np.abs(difference).max(initial=0.0), 1e-300):
+        order, num = np.concatenate([y, x]), len(y)
+        joint, mean = self.covariance[order[:, None], order], self.mu[order]
+        chol = Cholesky.of(joint[None])
+        if not chol.definite[0] or doubtful(chol)[0]:
+            return Gaussian._make(rest, *self._eliminated(joint, mean, values, known))
+        root = (chol.lower / chol.scale[:, :, None])[0]  # of the covariance, those known first
+        gain = root[num:, :num] @ np.linalg.solve(root[:num, :num], values - mean[:num])
+        return Gaussian._make(rest, mean[num:] + gain, root[num:, num:] @ root[num:, num:].T)
+
+    def _eliminated(
+        self, joint: Floats, mean: Floats, values: Floats, known: tuple[Vector, ...]
+    ) -> tuple[Floats, Floats]:
+        """The mean and covariance of the last coordinates given values of the first, which may follow from others."""
+        num = len(values)
+        left = Elimination.of(joint, np.concatenate([values, np.zeros(len(mean) - num)]), mean, num)
+        sizes = np.sqrt(np.diagonal(joint))[:num] + np.abs(values) + np.abs(mean[:num])
+        residues = np.abs(np.array(left.residues, np.float64))
+        broken = (np.array(left.pivots, np.float64) == 0.0) & (residues > ON_SUPPORT * sizes)
+        if broken.any():
             raise ImpossibleEvidence(
-                f"The values of {listing([v.name for v in known])} break a deterministic relation by {residue:.3g}."
+                f"The values of {listing([v.name for v in known])} break a deterministic relation by "
+                f"{residues[broken].max():.3g}."
             )
-        cross = self.covariance[x[:, None], y] @ gain
-        left = self.covariance[x[:, None], x] - cross @ self.covariance[y[:, None], x]
-        return Gaussian._make(rest, self.mu[x] + cross @ difference, left)
+        return -np.array(left.apart, np.float64), np.array(left.covariance, np.float64)
 
     def log_density(self, assignment: Assignment) -> float:
         r"""The logarithm of the density at an assignment of the whole scope; a singular Gaussian has none.
@@ -166,6 +195,8 @@ class Gaussian(Report):
             raise NotClosed(f"KL to {other!r} needs a positive definite covariance there.")
         if not mine.definite[0]:
             return np.inf
+        if len(self.mu) <= MOST:
+            return max(divergence(self.covariance, same.covariance, self.mu, same.mu), 0.0)
         spread = (theirs.whiten(square_roots(self.covariance[None])) ** 2).sum()
         shift = (theirs.whiten((same.mu - self.mu)[None, :, None]) ** 2).sum()
         logs = theirs.half_log_det()[0] - mine.half_log_det()[0]
@@ -296,10 +327,9 @@ class GaussianMixture(Report):
 
     def _log_parts(self, rows: Floats) -> Floats:
         """The logarithm of each weighted component (down) at each row of coordinates (across)."""
-        chol = self._definite()
-        apart = np.swapaxes(rows[None, :, :] - self.means[:, None, :], 1, 2)
-        squares = (chol.whiten(apart) ** 2).sum(axis=1)
-        constant = chol.half_log_det() + 0.5 * self.means.shape[1] * LOG_2PI
+        self._definite()
+        logs, squares = whitened(self.covariances, rows, self.means)
+        constant = logs + 0.5 * self.means.shape[1] * LOG_2PI
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.weights)[:, None] - constant[:, None] - 0.5 * squares)
 
@@ -363,9 +393,15 @@ class GaussianMixture(Report):
 
         mean, deviation = self.means[:, coordinate], np.sqrt(self.covariances[:, coordinate, coordinate])
         ends = mean + deviation * ndtri(probability)
-        low, high = float(ends.min()) - 1e-12, float(ends.max()) + 1e-12
+        low, high = float(ends.min()), float(ends.max())
+        if high - low <= ROUNDING * max(abs(low), abs(high)):
+            return 0.5 * (low + high)
         scale = np.maximum(deviation, 1e-300)
-        return float(brentq(lambda x: float(self.weights @ ndtr((x - mean) / scale)) - probability, low, high))
+
+        def surplus(place: float) -> float:
+            return float(self.weights @ ndtr((low - mean + place * (high - low)) / scale)) - probability
+
+        return low + (high - low) * float(brentq(surplus, -ROUNDING, 1.0 + ROUNDING, xtol=ROUNDING))
 
     def marginal(self, kept: Iterable[VariableLike]) -> GaussianMixture:
         """The marginal over `kept`, in that order: that of each component."""
@@ -461,11 +497,19 @@ def check_covariances(
     check_finite(covariances, what)
     check_symmetric(covariances, what)
     if covariances.size:
-        values = np.linalg.eigvalsh(covariances)
+        values = np.linalg.eigvalsh(_unit(covariances)[0])
         bad = np.flatnonzero(values[:, 0] < -1e-9 * np.maximum(np.abs(values[:, -1]), 1e-300))
         if bad.size:
             where = f" where {states_of(by, int(bad[0]))}" if by else ""
-            raise ModelError(f"The {what} have the eigenvalue {values[bad[0], 0]:.6g}{where}; all must be >= 0.")
+            least = np.linalg.eigvalsh(covariances[bad[0]])[0]
+            raise ModelError(f"The {what} have the eigenvalue {least:.6g}{where}; all must be >= 0.")
+
+
+def _unit(covariances: Floats) -> tuple[Floats, Floats]:
+    """The matrices with a diagonal of ones, or minus ones, and the scale of each coordinate: units do not matter."""
+    deviation = np.sqrt(np.abs(np.diagonal(covariances, axis1=-2, axis2=-1)))
+    scale = np.where(deviation > 0, deviation, 1.0)
+    return covariances / scale[:, :, None] / scale[:, None, :], scale
 
 
 def square_roots(covariances: Floats) -> Floats:
@@ -473,9 +517,27 @@ def square_roots(covariances: Floats) -> Floats:
     chol = Cholesky.of(covariances)
     result = chol.lower / chol.scale[:, :, None]
     for i in np.flatnonzero(~chol.definite):
-        values, vectors = np.linalg.eigh(covariances[i])
-        result[i] = vectors * np.sqrt(np.maximum(values, 0.0))
+        (unit,), (scale,) = _unit(covariances[i : i + 1])
+        values, vectors = np.linalg.eigh(unit)
+        result[i] = scale[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
     return np.asarray(result)
+
+
+def whitened(covariances: Floats, rows: Floats, means: Floats) -> tuple[Floats, Floats]:
+    r"""$\tfrac12 \log\det \Sigma_i$, and $(\mathbf x - \mu_i)^\top \Sigma_i^{-1} (\mathbf x - \mu_i)$ for each row.
+
+    Args:
+        covariances: those of some Gaussians, none of them singular.
+        rows: the points $\mathbf x$.
+        means: one for each Gaussian.
+    """
+    chol = Cholesky.of(covariances)
+    logs, apart = chol.half_log_det(), np.swapaxes(rows[None, :, :] - means[:, None, :], 1, 2)
+    found = (chol.whiten(apart) ** 2).sum(axis=1)
+    for i in np.flatnonzero(doubtful(chol)).tolist():
+        logs[i] = 0.5 * Elimination.of(covariances[i], means[i], means[i], len(means[i])).log_det
+        found[i] = squares(covariances[i], rows, means[i])
+    return logs, found
 
 
 def _chosen(scope: tuple[Vector, ...], kept: Iterable[VariableLike]) -> tuple[Vector, ...]:

@@ -42,6 +42,20 @@ class Automaton:
         after = np.asarray(self.step(states, codes))
         return np.asarray(after[..., None] == np.arange(len(self.ends)), np.float64)
 
+    def is_symmetric(self, card: int) -> bool:
+        r"""Whether the order of the codes makes no difference: $\delta(\delta(s, x), y) = \delta(\delta(s, y), x)$.
+
+        >>> Automaton(np.zeros(2), np.bitwise_xor).is_symmetric(2)
+        True
+        >>> Automaton(np.zeros(2), lambda states, codes: codes).is_symmetric(2)
+        False
+        """
+        states, codes = np.indices((len(self.ends), card))
+        after = np.asarray(self.step(states, codes))
+        after = np.where(after < len(self.ends), after, -1)
+        twice = np.where(after[..., None] >= 0, after[after], -1)
+        return np.array_equal(twice, twice.swapaxes(1, 2))
+
 
 class Potential(ABC):
     r"""A named function $\log \phi(x_1, \dots, x_k)$ of the codes of its variables."""

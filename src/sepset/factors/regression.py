@@ -27,6 +27,7 @@ from sepset.errors import NotClosed, ScopeError
 from sepset.factors.algebra import AnyVariable, Assignment, Columns, Conditional, check_scope, find, num_entries, split
 from sepset.factors.canonical import EPS, Cholesky, Forms
 from sepset.factors.coordinates import (
+    ON_SUPPORT,
     check_finite,
     columns,
     continuous_scope,
@@ -52,9 +53,6 @@ RANK = 1e-13
 
 SMALL_ROUNDING = 1e-11
 """The rounding of differences, relative to the deviation of the noise, that log densities do not notice."""
-
-ON_SUPPORT = 1e-9
-"""How far from a deterministic relation a point may lie, relative to the terms of the relation."""
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)

@@ -328,7 +328,9 @@ class SparseTable(DiscreteFactor):
     def kl(self, other: DiscreteFactor) -> float:
         r"""$KL(p \| q) = \sum p \log (p / q)$ of the normalized factors over one scope; inf where $q = 0 < p$."""
         q = other.normalize().align(self.scope)
-        return information.kl(self.normalize().logs, q.log_at(self.codes))
+        codes, values = q.cells()
+        beyond = float(values[self.log_at(codes) == -np.inf].sum())
+        return information.kl(*information.from_logs(self.normalize().logs, q.log_at(self.codes)), beyond)
 
     def __reduce__(self) -> tuple[object, ...]:
         return SparseTable._make, (self.scope, self.codes, self.logs)

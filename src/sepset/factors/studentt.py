@@ -20,6 +20,8 @@ from sepset.base.display import Plain, Worded
 from sepset.base.frozen import fill
 from sepset.base.memory import check_rows_fit, row_blocks
 from sepset.errors import ModelError, NotApplicable
+from sepset.factors.canonical import Cholesky
+from sepset.factors.moments import square_roots, whitened
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -49,9 +51,10 @@ class StudentT(Worded, Plain):
         matrix = np.array(dispersion, dtype=np.float64).reshape(len(center), len(center))
         if not degrees > 0:
             raise ModelError(f"A Student t has degrees of freedom > 0; found {degrees!r}.")
-        if not (np.isfinite(center).all() and np.isfinite(matrix).all() and (np.linalg.eigvalsh(matrix) > 0).all()):
+        spread = 0.5 * (matrix + matrix.T)
+        if not (np.isfinite(center).all() and np.isfinite(matrix).all() and Cholesky.of(spread[None]).definite[0]):
             raise ModelError("A Student t has a finite location and a positive definite dispersion.")
-        fill(self, degrees=float(degrees), location=center, dispersion=0.5 * (matrix + matrix.T))
+        fill(self, degrees=float(degrees), location=center, dispersion=spread)
 
     @property
     def scale(self) -> Floats:
@@ -72,15 +75,12 @@ class StudentT(Worded, Plain):
 
     def log_density(self, points: ArrayLike) -> Floats:
         """The logarithm of the density at each point: a number, one number per row, or one vector per row."""
-        from scipy.linalg import solve_triangular
         from scipy.special import gammaln
 
         size = len(self.location)
         x = np.asarray(points, dtype=np.float64)
         rows = x.reshape(-1, size)
-        root = np.linalg.cholesky(self.dispersion)
-        squares = (solve_triangular(root, (rows - self.location).T, lower=True, check_finite=False) ** 2).sum(axis=0)
-        half = np.log(np.diagonal(root)).sum()
+        (half,), (squares,) = whitened(self.dispersion[None], rows, self.location[None])
         if math.isinf(self.degrees):
             logs = -0.5 * (squares + size * math.log(2.0 * math.pi)) - half
         else:
@@ -110,7 +110,7 @@ class StudentT(Worded, Plain):
         """Independent draws, `[n]` in one dimension and else `[n, size]`."""
         rng, size = generator(seed), len(self.location)
         check_rows_fit(whole("num_rows", num_rows), 8 * size)
-        root, drawn = np.linalg.cholesky(self.dispersion).T, np.empty((num_rows, size))
+        root, drawn = square_roots(self.dispersion[None])[0].T, np.empty((num_rows, size))
         for rows in row_blocks(num_rows, size):
             noise = rng.standard_normal(drawn[rows].shape) @ root
             if not math.isinf(self.degrees):

@@ -190,6 +190,11 @@ class Table(DiscreteFactor):
         return flat.reshape([v.num_states for v in self.scope]) if len(self.scope) <= MAX_AXES else flat
 
     @property
+    def in_range(self) -> Floats | Table:
+        """The values, or the table itself where some of them may be outside float64."""
+        return self if self.exponent or self.space == "log" else self.values
+
+    @property
     def log_values(self) -> Floats:
         """The logarithms of the values, shaped like the scope; zeros are -inf."""
         logs = self._logs()
@@ -450,9 +455,11 @@ class Table(DiscreteFactor):
         Guarantee: exact.
         Tested by: factors/test_information.py::test_kl_is_the_oracles
         """
-        q = other.normalize().align(self.scope)
-        log_q = q._logs() if isinstance(q, Table) else q.log_at(self.cells()[0])
-        return information.kl(self.normalize()._logs(), log_q)
+        p, q = self.normalize(), other.normalize().align(self.scope)
+        log_q = q._logs() if isinstance(q, Table) else q.log_at(p.cells()[0])
+        if p.space == "log" or not isinstance(q, Table) or q.space == "log":
+            return information.kl(*information.from_logs(p._logs(), log_q))
+        return information.kl(p._probabilities(), q._probabilities())
 
     def __reduce__(self) -> tuple[object, ...]:
         return Table._make, (self.scope, self.flat, self.exponent, self.space)

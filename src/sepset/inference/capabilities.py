@@ -36,7 +36,7 @@ from sepset.inference.method import (
     can,
     dense,
 )
-from sepset.inference.values import Values, checked_regressions, checked_values, named_values, replaced
+from sepset.inference.values import Values, checked_regressions, checked_values, named_values, replaced, tables
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Vector
 
@@ -45,16 +45,17 @@ def with_values(prepared: Prepared, values: Values) -> Prepared:
     """The method prepared for the same structure with new values; from scratch if it cannot reuse its plans.
 
     Args:
-        values: one array per factor over its scope, or a regression; factors that a mapping by number leaves out keep
-            theirs.
+        values: one array per factor over its scope, a table or a regression; factors that a mapping by number leaves
+            out keep theirs.
     """
-    if can(prepared, TakesValues):
-        return prepared.with_values(values)
     problem = prepared.problem
+    wide = tables(problem, values)
+    if not wide and can(prepared, TakesValues):
+        return prepared.with_values(values)
     regressions = checked_regressions(problem, values)
-    rest = {n: value for n, value in named_values(problem, values).items() if n not in regressions}
+    rest = {n: value for n, value in named_values(problem, values).items() if n not in {*regressions, *wide}}
     copies = {number: array.copy() for number, array in checked_values(problem, rest).items()}
-    return prepared.method.prepare(replaced(problem, {**copies, **regressions}))
+    return prepared.method.prepare(replaced(problem, {**copies, **wide, **regressions}))
 
 
 def answer_rows(prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowAnswers:

@@ -161,11 +161,13 @@ WORK_UNINTERRUPTED = 100_000_000
 LOG_SLOWDOWN = 30
 """Time of a multiplication in log space, in multiplications."""
 
-NANOSECONDS_OF_A_SEARCH = 3e9
-"""Estimated time after which a search for best values is refused, if `until=` sets no other."""
+NANOSECONDS_OF_A_SEARCH = 1.8e9
+"""Estimated time after which a search for best values is refused, if `until=` sets no other: of all its parts, and of
+eliminations of which it is not known before how long they will take."""
 
 NANOSECONDS_OF_ONE_MAXIMUM = 1e10
-"""The same for one elimination of a problem with functions of many variables, for which there may be a search."""
+"""The longest elimination of a problem with functions of many variables whose time is known before it begins: a longer
+one is refused at once."""
 
 ENTRIES_TAKEN = 2**20
 """Entries of a joint from which it is not copied if it is most of a workspace, which is then not used again."""

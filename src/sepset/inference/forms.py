@@ -103,7 +103,7 @@ class Rewritten:
     def with_parts(self, parts: Mapping[int, Decomposition]) -> Prepared:
         """The same plans with other parts of the same scopes."""
         values = {
-            number: dense(factor).values
+            number: dense(factor).in_range
             for form, part in parts.items()
             for number, factor in zip(self.numbers[form], part.filled, strict=True)
         }
@@ -165,7 +165,7 @@ class PreparedForms:
         columns |= {self.problem.variables[v]: np.full(num_rows, code) for v, code in evidence.codes.items()}
         columns |= {self.problem.variables[v]: repeated(x, num_rows) for v, x in evidence.reals.items()}
         for place in last:
-            columns |= drawn(self.problem, place, columns, num_rows, rng)
+            columns |= drawn(self.method, self.problem, place, columns, num_rows, rng)
         return {v: columns[self.problem.variables[v]] for v in (*rest, *children)}
 
     @refusing
@@ -178,7 +178,7 @@ class PreparedForms:
         key, wide = (tuple(over), evidence.observed), self._wide(evidence, over)
         if (key not in self._too_wide or has_end()) and wide.joint_entries <= MOST_JOINT:
             try:
-                return self._by_elimination(evidence, over)
+                return self._by_elimination(evidence, over, search)
             except TooLarge:
                 with search:
                     if not wide.is_bounded and (best := self._under_functions(evidence, over)) is not None:
@@ -193,12 +193,12 @@ class PreparedForms:
                 return self.best_by_tangents(evidence, over, searched)
         if wide.joint_entries > MAX_ENTRIES:
             wide.refuse(self._chosen(over, self._relevant(over, evidence)))
-        return self._by_elimination(evidence, over)
+        return self._by_elimination(evidence, over, search)
 
-    def _by_elimination(self, evidence: Evidence, over: Sequence[int]) -> Best:
+    def _by_elimination(self, evidence: Evidence, over: Sequence[int], search: working) -> Best:
         """The best values by one elimination, whose work is limited."""
-        with limited_elimination():
-            return self.for_best(evidence, over).best(evidence, over)
+        with limited_elimination((made := self.for_best(evidence, over)).problem, search):
+            return made.best(evidence, over)
 
     def _wide(self, evidence: Evidence, over: Sequence[int]) -> WideForms:
         """The forms that a maximum needs and that have no factors for it, or only a large table."""

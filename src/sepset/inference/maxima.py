@@ -46,7 +46,7 @@ SMALL_PLAN = 2**16
 
 
 MORE_TIME = (
-    "A search takes about three seconds; give it more time, as in map_assignment(..., until=Until(seconds=60)), or "
+    "A search takes about two seconds; give it more time, as in map_assignment(..., until=Until(seconds=60)), or "
     "observe more variables."
 )
 """The end of a refusal."""
@@ -307,14 +307,21 @@ def refusing(method: Callable[P, T]) -> Callable[P, T]:
 
 
 @contextmanager
-def limited_elimination() -> Iterator[None]:
-    """Inside, one elimination is refused if it would take too long."""
-    with working(costs.NANOSECONDS_OF_ONE_MAXIMUM):
+def limited_elimination(problem: Problem, search: working | None = None) -> Iterator[None]:
+    """Inside, one elimination is refused if it would take too long: before it begins or, if functions in the problem
+    make its tables rows, of which it is not known before how many there will be, after the work of a search.
+
+    Args:
+        search: a search of the same question, for what is left of its work; None for a new one.
+    """
+    search = search or working(costs.NANOSECONDS_OF_A_SEARCH)
+    with search if problem.functions else working(costs.NANOSECONDS_OF_ONE_MAXIMUM):
         try:
             yield
         except OutOfWork:
+            longest = "two seconds, besides a search" if problem.functions else "ten seconds"
             raise TooLarge(
-                "The best values would take more than about ten seconds by elimination, though its tables fit. "
+                f"The best values would take more than about {longest}, by elimination, though its tables fit. "
                 f"{MORE_TIME}"
             ) from None
 
@@ -329,6 +336,6 @@ def limited_rows(problem: Problem) -> Iterator[None]:
         except OutOfWork:
             raise TooLarge(
                 "The tables of functions of many variables have so many rows that an elimination takes more than about "
-                "three seconds. Observe more variables, ask for fewer, or give it more time, as in map_assignment(..., "
+                "two seconds. Observe more variables, ask for fewer, or give it more time, as in map_assignment(..., "
                 "until=Until(seconds=60))."
             ) from None

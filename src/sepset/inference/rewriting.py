@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,10 @@ from sepset.base.arraytypes import Floats
 from sepset.errors import TooLarge
 from sepset.factors.algebra import AnyVariable, Columns, num_entries
 from sepset.factors.decomposition import Decomposition, Unfilled
+from sepset.inference.capabilities import answer_rows
+from sepset.inference.completion import drawn as chosen
+from sepset.inference.evidencerows import EvidenceRows, Workers
+from sepset.inference.method import Method
 from sepset.problem import ConditionalGroup, Form, Problem
 from sepset.semiring import MAX, Semiring
 from sepset.variables.evidence import Evidence
@@ -135,17 +138,21 @@ def drawn_last(problem: Problem, needed: Collection[int]) -> list[int]:
     return order
 
 
-def drawn(problem: Problem, place: int, rows: Columns, num_rows: int, rng: np.random.Generator) -> Columns:
+def drawn(
+    method: Method, problem: Problem, place: int, rows: Columns, num_rows: int, rng: np.random.Generator
+) -> Columns:
     """Draws of the child of one conditional, given its parents."""
     group = problem.conditionals[place]
     child = problem.variables[group.child]
     form = next((form for form in problem.forms if form.group == place), None)
     if form is not None:
         return {child: form.source.sample(rows, num_rows, rng)}
-    joint = reduce(lambda left, right: left * right, [problem.factor(number) for number in group.factors])
-    hidden = [problem.variables[v] for v in group.auxiliaries]
-    conditional, _ = (joint.marginalize(hidden) if hidden else joint).eliminate([child])
-    return conditional.sample(rows, num_rows, rng)
+    if len(group.factors) == 1:
+        return problem.factor(group.factors[0]).eliminate([child])[0].sample(rows, num_rows, rng)
+    known = np.stack([rows[problem.variables[v]] for v in group.parents], axis=1)
+    alone = method.prepare(rewritten(problem, group.factors, {})[0])
+    found = answer_rows(alone, EvidenceRows(tuple(group.parents), known), (group.child,), Workers())
+    return {child: chosen(found.probabilities[group.child], rng.random(num_rows))}
 
 
 def silenced(problem: Problem, evidence: Evidence, children: Collection[int]) -> Evidence:

@@ -18,8 +18,8 @@ from sepset.factors.table import Table
 from sepset.problem import Block, Problem
 from sepset.variables.universe import Universe
 
-Value = ArrayLike | Regression
-"""The value of a factor: an array over its scope, or a regression."""
+Value = ArrayLike | Table | Regression
+"""The value of a factor: an array over its scope, a table if that leaves the range of floats, or a regression."""
 
 Values = Mapping[int, Value] | Sequence[Value]
 """Values by factor number; factors that a mapping leaves out keep theirs."""
@@ -65,13 +65,22 @@ def checked_regressions(problem: Problem, values: Values) -> dict[int, Regressio
     return named
 
 
-def replaced(problem: Problem, values: Mapping[int, Floats | Regression]) -> Problem:
+def tables(problem: Problem, values: Values) -> dict[int, Table]:
+    """The tables among values, by factor number, each over the variables of its factor."""
+    named = {n: value for n, value in named_values(problem, values).items() if isinstance(value, Table)}
+    for number, value in named.items():
+        if value.shape != problem.shapes[number]:
+            raise ModelError(f"Factor {number} has shape {problem.shapes[number]}; found {value.shape}.")
+    return named
+
+
+def replaced(problem: Problem, values: Mapping[int, Floats | Table | Regression]) -> Problem:
     """The problem with these values, already checked, in place of the factors with these numbers."""
     blocks: list[Block] = []
     for block in problem.blocks:
         for i, scope in enumerate(np.asarray(block.scopes, dtype=np.int64)):
             value = values.get(len(blocks))
-            if isinstance(value, Regression):
+            if isinstance(value, Regression | Table):
                 blocks.append(Single(value, scope))
             elif value is not None:
                 blocks.append(Valued(scope.reshape(1, -1), value))
@@ -95,7 +104,7 @@ def named_values(problem: Problem, values: Values) -> Mapping[int, Value]:
 
 def _checked(problem: Problem, number: int, value: Value) -> Floats:
     shape = problem.shapes[number]
-    if 0 in shape or isinstance(value, Regression):
+    if 0 in shape or isinstance(value, Regression | Table):
         raise NotApplicable(f"Factor {number} is over continuous variables; only tables take new values here.")
     given = np.asarray(value, dtype=np.float64)
     if given.shape != shape:

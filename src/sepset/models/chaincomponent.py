@@ -84,7 +84,7 @@ class ChainComponent(Frozen):
         """The component of one variable with this CPD, which is already normalized."""
         if not isinstance(cpd.child, Discrete) or not all(isinstance(p, Discrete) for p in cpd.parents):
             raise ModelError(f"Chain graphs here are discrete; {name_of(cpd)} is not.")
-        factors = (cpd.to_table().table,) if cpd.auxiliaries else cpd.factors()  # type: ignore[attr-defined]
+        factors = (cpd.to_factor(),) if cpd.auxiliaries else cpd.factors()  # type: ignore[attr-defined]
         return fill(cls(cpd.child, *factors, given=cpd.parents), is_normalized=True)  # type: ignore[arg-type]
 
     def _check(self) -> None:

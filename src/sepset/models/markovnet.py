@@ -411,11 +411,13 @@ class MarkovNet(NamedModel):
 
 def _with_chains(problem: Problem, named: Mapping[int, FactorBlock]) -> Problem:
     """The problem with chains of running states in place of those blocks of named potentials that are wide."""
-    from sepset.factors.chains import chained, is_chained
+    from sepset.factors.chains import chained, is_chained, lined_up
 
     wide = {i: block for i, block in named.items() if is_chained(block)}
     if not wide:
         return problem
+    others = [block.scopes for number, block in enumerate(problem.blocks) if number not in wide]
+    line = lined_up(others, len(problem.variables))
     blocks: list[Block] = []
     hidden: list[Discrete] = []
     functions: dict[int, tuple[int, ...]] = {}
@@ -424,7 +426,8 @@ def _with_chains(problem: Problem, named: Mapping[int, FactorBlock]) -> Problem:
             blocks.append(block)  # type: ignore[arg-type]
             continue
         owners = [problem.variables[int(v)] for v in wide[number].scopes[:, 0]]
-        chains = chained(wide[number], number, owners, len(problem.variables) + len(hidden))  # type: ignore[arg-type]
+        first = len(problem.variables) + len(hidden)
+        chains = chained(wide[number], number, owners, first, line)  # type: ignore[arg-type]
         blocks += chains.blocks
         hidden += chains.auxiliaries
         functions |= chains.functions

@@ -24,6 +24,7 @@ from sepset.cpds.priors.regression import (
 )
 from sepset.data.scatter import Scatter
 from sepset.errors import DataError, ModelError
+from support import rational_normals
 from support.tolerances import CLOSE, STANDARD_ERRORS, printed
 
 X = np.array([1.0, 2.0, 3.0, 4.0])
@@ -460,3 +461,25 @@ def test_what_is_no_precision_is_refused():
     with pytest.raises(ModelError, match="3 coefficients need as many rows"):
         precisions_of("It", [1.0, 2.0], 3)
     assert precisions_of("It", [1.0, 2.0], 2).tolist() == [[1.0, 0.0], [0.0, 2.0]]
+
+
+@pytest.mark.parametrize("kind", ["plain", "far", "similar", "tight", "units"])
+def test_posteriors_keep_their_digits_whatever_outweighs(kind):
+    """Against rational arithmetic; of any units, the prior outweighs one parent and the data another."""
+    data = rational_normals.hard_columns(1, kind)
+    z = rational_normals.fractions(np.stack([np.ones(30), data["a"], data["b"]], axis=1))
+    y = rational_normals.fractions(data["y"])
+    weak = Fraction(1e-6)
+    prior = LinearNormalInverseWishart(np.zeros((3, 1)), 1e-6 * np.eye(3), degrees=3.0, scale=[[1e-6]])
+    precision = z.T @ z + weak * rational_normals.fractions(np.eye(3))
+    lines, determinant = rational_normals.solved(precision, (z.T @ y)[:, None])
+    left = y - z @ lines[:, 0]
+    squares = weak + sum(left * left) + weak * sum(lines[:, 0] ** 2)
+    rows = np.stack([data["a"], data["b"], data["y"]], axis=1)
+    found = prior.update(rows)
+    np.testing.assert_allclose(found.lines[:, 0], lines[:, 0].astype(float), rtol=1e-6)
+    assert found.scale[0, 0] == pytest.approx(float(squares), rel=1e-6)
+    logs = [math.log(x.numerator) - math.log(x.denominator) for x in (weak, squares, determinant)]
+    evidence = math.lgamma(16.5) - math.lgamma(1.5) - 15.0 * math.log(math.pi)
+    evidence += 0.5 * (3.0 * logs[0] - 33.0 * logs[1] + 3.0 * logs[0] - logs[2])
+    assert prior.log_marginal_likelihood(rows) == pytest.approx(evidence, rel=1e-8)

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.base.threads import OutOfTime, ending_at
+from sepset.base.threads import OutOfTime, ending_at, work_left, working
 from sepset.factors.table import Table
+from sepset.inference import costs
 from sepset.inference.buckets import relaxed
 from sepset.inference.buckets.frontier import FrontierSearch
 from support.tolerances import CLOSE
@@ -111,13 +112,13 @@ def test_impossible_findings_have_no_assignment():
     assert (found.assignments, found.is_proved) == ([], True)
 
 
-def diagnosis(num_causes, num_findings, seed=0):
+def diagnosis(num_causes, num_findings, seed=0, wide=(10, 30)):
     """Two layers: rare causes, and findings with a tenth of them as parents."""
     rng = np.random.default_rng(seed)
     causes = [ss.Discrete(f"c{i}") for i in range(num_causes)]
     cpds = [ss.TableCPD(v, [1 - p, p]) for v, p in zip(causes, rng.uniform(0.01, 0.1, num_causes), strict=True)]
     for j in range(num_findings):
-        chosen = rng.choice(num_causes, size=rng.integers(10, 31), replace=False)
+        chosen = rng.choice(num_causes, size=rng.integers(wide[0], wide[1] + 1), replace=False)
         effects = {causes[i]: float(rng.uniform(0.05, 0.9)) for i in chosen}
         cpds.append(ss.NoisyOr(ss.Discrete(f"f{j}"), effects, leak=0.01))
     return ss.BayesNet(*cpds), {f"f{j}": 1 for j in range(num_findings)}
@@ -146,6 +147,22 @@ def test_many_findings_that_share_rare_causes():
     np.testing.assert_allclose(total[0], found.log_values[0], rtol=CLOSE)
     assert total.max() <= total[0] + 1e-9
     np.testing.assert_array_less(np.sort(total)[::-1][1:2], found.log_values[1] + 1e-9)
+
+
+def test_many_wide_findings_are_proved_with_work_to_spare():
+    net, given = diagnosis(200, 30, wide=(30, 60))
+    with working(0.4 * costs.NANOSECONDS_OF_A_SEARCH):
+        assert str(ss.map_assignment(net, given=given).guarantees["assignment"]) == "exact"
+
+
+def test_all_parts_of_a_question_share_one_limit(monkeypatch):
+    """What is counted in an unproved search, and in all that is tried besides, is at most the work of one."""
+    net, given = diagnosis(400, 60, wide=(30, 60))
+    monkeypatch.setattr(costs, "NANOSECONDS_OF_A_SEARCH", 1e8)
+    with working(1e12):
+        with pytest.raises(ss.TooLarge, match="not certain after a search"):
+            ss.map_assignment(net, given=given)
+        assert 1e12 - work_left() < 1.5e8
 
 
 def test_a_search_without_proof_names_its_bound_and_goes_on_with_more_time(monkeypatch):

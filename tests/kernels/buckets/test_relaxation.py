@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from sepset.base.threads import NEVER
-from sepset.kernels.buckets import relaxation
+from sepset.inference.buckets.relaxed import room
 from sepset.kernels.buckets.causes import FIRST, REST, Causes
-from sepset.kernels.buckets.relaxation import Branches, Shares, begin, branch
+from sepset.kernels.buckets.relaxation import begin, branch
+from sepset.kernels.buckets.shares import bound, set_chords, set_sums
 
 
 def small(seed, kinds=(REST, FIRST, REST)):
@@ -46,16 +47,6 @@ def enumerated(causes, cards, terms):
     return total
 
 
-def room(causes):
-    size, width = len(causes.own), len(causes.sums)
-    parts = np.ones(size), np.ones(size, np.uint8), np.zeros(size), np.zeros(len(causes.terms))
-    here = Shares(*parts, *(np.zeros(width) for _ in range(8)))
-    trails = [np.zeros(size + 1, np.int64) for _ in range(3)]
-    return here, Branches(
-        *trails, np.zeros(size + 1), np.zeros(4, np.int64), np.zeros(len(causes.states) - 1, np.int64)
-    )
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_the_best_are_those_of_enumeration(seed):
     causes, cards, terms = small(seed)
@@ -77,9 +68,9 @@ def test_every_relaxation_is_a_bound(seed):
     rng = np.random.default_rng(seed)
     for _ in range(20):
         here.shares[:] = rng.exponential(size=len(here.shares))
-        relaxation.set_chords(causes, here)
-        relaxation.set_sums(causes, here)
-        assert relaxation.bound(causes, here) >= top
+        set_chords(causes, here)
+        set_sums(causes, here)
+        assert bound(causes, here) >= top
 
 
 def test_a_canceled_search_stops_at_once():

@@ -132,3 +132,12 @@ def test_rows_without_a_prediction_are_left_out_and_counted():
     console = Console(record=True)
     console.print(found)
     assert "1 rows with impossible features" in " ".join(console.export_text().split())
+
+
+def test_many_rows_of_mixed_weights_keep_their_digits():
+    rng = np.random.default_rng(5)
+    for weights in (np.ones(300_000), np.concatenate([[1e12], np.full(299_999, 1e-4)])):
+        came = rng.random(300_000) < 0.35
+        found = reliability_curve(np.full(300_000, 0.35), came, weights=weights)
+        assert found.predicted[0] == pytest.approx(0.35, rel=1e-14)
+        assert found.observed[0] == pytest.approx(math.fsum(weights * came) / math.fsum(weights), rel=1e-14)

@@ -12,6 +12,7 @@ from scipy import stats as sps
 
 from sepset.api.learning import fit
 from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.cpds.priors.regression import NormalGamma
 from sepset.cpds.priors.weights import NormalWeights
@@ -24,6 +25,7 @@ from sepset.inference.iterate import Until
 from sepset.learning.estimation.estimators import MLE
 from sepset.learning.incomplete.em import EM, HardEM, IncrementalEM
 from sepset.learning.incomplete.expectation import Expectation
+from sepset.learning.incomplete.gradient import GradientAscent
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 from sepset.models.jointgaussian import joint_gaussian
@@ -418,3 +420,42 @@ def test_rows_that_are_too_large_are_refused_before_a_start_is_looked_for(monkey
     monkeypatch.setattr(run, "start_model", lambda *args: pytest.fail("a start was looked for"))
     with pytest.raises(TooLarge, match="limit"):
         fit(net, {"v0": [0, 1]}, EM(inference=CliqueTree(memory=2**10)))
+
+
+def steep_net(weight):
+    """Two causes and two logistic effects; the log probability of a cell is written out beside."""
+    a, b, x, y = (Discrete(name) for name in "abxy")
+    net = BayesNet(
+        TableCPD(a, [0.3, 0.7]),
+        TableCPD(b, [0.6, 0.4]),
+        LogisticCPD(x, {a: weight, b: -0.9 * weight}, bias=-0.3 * weight),
+        LogisticCPD(y, {x: weight}, bias=-weight),
+    )
+
+    def log_probability(i, j, k, m):
+        odds = weight * (i - 0.9 * j - 0.3), weight * (k - 1.0)
+        logs = [-np.logaddexp(0.0, -s if code else s) for s, code in zip(odds, (k, m), strict=True)]
+        return np.log([0.3, 0.7][i]) + np.log([0.6, 0.4][j]) + sum(logs)
+
+    return net, log_probability
+
+
+@pytest.mark.parametrize("weight", [300.0, 800.0, 2000.0])
+def test_steep_logistic_cpds_exclude_nothing(weight):
+    net, log_probability = steep_net(weight)
+    rows = [(None, 1, 1, None), (None, None, 0, 1), (1, None, 0, 1), (None, 1, None, 1), (0, None, 1, None)]
+    counts, total = np.zeros((2, 2, 2, 2)), 0.0
+    for row in rows:
+        cells = [c for c in np.ndindex(2, 2, 2, 2) if all(r is None or r == v for r, v in zip(row, c, strict=True))]
+        logs = np.array([log_probability(*cell) for cell in cells])
+        total += np.logaddexp.reduce(logs)
+        for cell, log in zip(cells, logs, strict=True):
+            counts[cell] += np.exp(log - np.logaddexp.reduce(logs))
+    data = {name: [row[i] for row in rows] for i, name in enumerate("abxy")}
+    found = Expectation.of(Task(net, data), threads=1).expect(net)
+    assert_allclose(found.log_likelihood, total, rtol=1e-12)
+    wanted = [counts.sum(axis=(1, 2, 3)), counts.sum(axis=(0, 2, 3)), counts.sum(axis=3), counts.sum(axis=(0, 1))]
+    for stats, table in zip(found.statistics, wanted, strict=True):
+        assert_allclose(stats, table.reshape(-1), rtol=1e-9, atol=1e-12)
+    for method in (EM(), GradientAscent(), HardEM()):
+        assert np.isfinite(fit(net, data, method, until=1).log_likelihood)

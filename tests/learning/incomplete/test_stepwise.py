@@ -276,6 +276,17 @@ def test_updates_need_a_fit_by_this_method_and_possible_rows():
         StepwiseEM().update(certain, {"x": [0, 1]})
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("rows", [{"x": []}, {"x": [1]}])
+def test_rows_of_no_weight_change_nothing(rows):
+    net = BayesNet(TableCPD(Discrete("x"), [0.2, 0.8]))
+    none = fit(net, rows, StepwiseEM(start="model"), weights=[0.0] * len(rows["x"]))
+    assert none.model.cpd("x").values.tolist() == [0.2, 0.8]
+    found = fit(net, {"x": [0, 1, 1, 1]}, StepwiseEM(start="model"))
+    later = StepwiseEM().update(found, rows, weights=[0.0] * len(rows["x"]))
+    np.testing.assert_allclose(later.model.cpd("x").values, [0.25, 0.75], atol=1e-9)
+
+
 def test_variances_do_not_collapse_under_a_prior():
     net = BayesNet(LinearGaussian(Real("u"), 0.0, covariance=1.0))
     prior = NormalGamma(0.0, 1.0, shape=2.0, rate=1.0)

@@ -29,6 +29,9 @@ from sepset.data.scatter import Scatter
 from sepset.errors import DataError, ModelError
 from sepset.factors.studentt import StudentT
 
+STEPS = 8
+"""The most steps of a posterior, each of which corrects some sixteen digits."""
+
 LARGEST = 1e153
 """The size of numbers below which their squares, summed over many rows, do not overflow."""
 
@@ -112,27 +115,33 @@ class RegressionPrior:
         return self.lines + seen.count / precision * apart, precision, np.sqrt(precision), seen.products + between
 
     def _joined(self, seen: Scatter) -> tuple[Floats, Floats, Floats, Floats]:
-        r"""Coefficients, precision, root and added squares, relative to least squares: nothing large is subtracted.
+        r"""Coefficients, precision, root and added squares: the squares of three differences are least together.
 
-        $$R'^\top R' = R^\top R + Z^\top Z, \quad B' = \hat B + \delta, \quad
-        (Y - ZB')^\top (Y - ZB') + (B' - B_0)^\top R^\top R\, (B' - B_0)$$
+        $$R(B_0 - B'), \qquad \sqrt M\,(\bar y - \bar z^\top B'), \qquad T(\hat B - B'), \qquad
+        R'^\top R' = R^\top R + Z^\top Z$$
 
-        The squares are least at $B'$, so that its error, large for nearly collinear parents, enters squared.
+        With $T^\top T$ the centered products of the parents, and $\hat B$ least squares. Each step corrects the one
+        before: neither a strong prior nor a weak one costs digits. Errors of $B'$ enter the squares squared.
         """
         num, size = self.lines.shape
         fit = least_squares(seen.mean, seen.products, size)
         fitted = np.concatenate([fit.intercept[None], fit.slope.T])
-        inner = np.zeros((num - 1, num + size))
-        inner[:, 1:num] = semidefinite_root(seen.products[: num - 1, : num - 1])
         with np.errstate(over="ignore", invalid="ignore"):
-            prior = np.concatenate([self.root, self.root @ (self.lines - fitted)], axis=1)
-        check_near(prior)
-        center = np.concatenate([np.sqrt(seen.count) * np.append(1.0, seen.mean[: num - 1]), np.zeros(size)])[None]
-        whole = np.linalg.qr(np.concatenate([prior, center, inner]))[1][:num]
-        made = whole * np.where(np.diagonal(whole) < 0, -1.0, 1.0)[:, None]
-        root, step = made[:, :num], np.linalg.solve(made[:, :num], made[:, num:])
-        lines = fitted + step
-        moved = np.concatenate([center[:, :num] @ step, self.root @ (lines - self.lines)])
+            check_near(np.concatenate([self.root, self.root @ (self.lines - fitted)], axis=1))
+        center = np.sqrt(seen.count) * np.append(1.0, seen.mean[: num - 1])
+        inner = np.zeros((num - 1, num))
+        inner[:, 1:] = semidefinite_root(seen.products[: num - 1, : num - 1])
+        turned, upper = np.linalg.qr(np.concatenate([self.root, center[None], inner]))
+        lines = self.lines.copy()
+        for _ in range(STEPS):
+            at_mean = np.sqrt(seen.count) * (seen.mean[num - 1 :] - lines[0] - seen.mean[: num - 1] @ lines[1:])
+            apart = np.concatenate([self.root @ (self.lines - lines), at_mean[None], inner @ (fitted - lines)])
+            step = np.linalg.solve(upper, turned.T @ apart)
+            lines = lines + step
+            if (np.abs(step) <= 1e-15 * np.abs(lines)).all():
+                break
+        root = upper * np.where(np.diagonal(upper) < 0, -1.0, 1.0)[:, None]
+        moved = apart[: len(self.root) + 1]
         return lines, root.T @ root, root.copy(), residual_products(seen.products, lines[1:].T) + moved.T @ moved
 
     def expected_covariance(self) -> Floats:

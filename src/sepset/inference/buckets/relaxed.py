@@ -20,13 +20,14 @@ from sepset.factors.decomposition import Concave
 from sepset.factors.table import Table
 from sepset.inference.buckets.regrets import Logs
 from sepset.kernels.buckets.causes import REST, Causes
-from sepset.kernels.buckets.relaxation import Branches, Shares, begin, branch
+from sepset.kernels.buckets.relaxation import Branches, begin, branch
+from sepset.kernels.buckets.shares import Shares
 from sepset.variables.variable import Discrete
 
-MOST_WORK = 200_000_000
-"""The most terms that are read in one search without a time limit; about two seconds."""
+MOST_WORK = 225_000_000
+"""The most terms that are read in one search without a time limit; less than two seconds."""
 
-TERM_NANOSECONDS = 7.0
+TERM_NANOSECONDS = 8.0
 """Time to read a term."""
 
 FIRST_WORK, WORK_AT_ONCE = 2**12, 2**24
@@ -37,6 +38,9 @@ WORK_BEFORE = 50_000_000
 
 FIRST_PASSES, PASSES = 50, 8
 """The passes over the variables before the search, and at each of its nodes."""
+
+MOST_TOGETHER = 64
+"""The most undecided variables that are moved together."""
 
 MOST_STATES = 2**8
 """The most joint states of variables that other factors couple."""
@@ -108,7 +112,7 @@ class RelaxedSearch:
     def run(self, k: int = 1, above: float = -math.inf) -> Ranked:
         """Up to k assignments, best first, and only those above a value; with a bound if there is no proof."""
         causes, num = self.causes, len(self.groups)
-        here, path = _room(causes)
+        here, path = room(causes)
         if (np.add.reduceat(here.alive, causes.states[:-1], dtype=np.int64) == 0).any() or self.constant == -math.inf:
             return Ranked([], [], True)
         best, found = np.full(k, above - self.constant), np.full(k * num, -1, np.int64)
@@ -209,12 +213,31 @@ def _starts(parts: Sequence[Floats | Ints]) -> Ints:
     return np.array(list(itertools.accumulate(map(len, parts), initial=0)), np.int64)
 
 
-def _room(causes: Causes) -> tuple[Shares, Branches]:
+def room(causes: Causes) -> tuple[Shares, Branches]:
     """The arrays of a search that has not begun."""
-    size, width = len(causes.own), len(causes.sums)
-    states = np.ones(size), (causes.own > -np.inf).astype(np.uint8), np.zeros(size)
-    here = Shares(*states, np.zeros(len(causes.terms)), *(np.zeros(width) for _ in range(8)))
-    whole = (np.zeros(size + 1, np.int64) for _ in range(3))
-    trail, marks, chosen = whole
+    size, width, most = len(causes.own), len(causes.sums), min(MOST_TOGETHER, len(causes.states) - 1)
+    here = Shares(
+        shares=np.ones(size),
+        alive=(causes.own > -np.inf).astype(np.uint8),
+        scores=np.zeros(size),
+        chords=np.zeros(len(causes.terms)),
+        bases=np.zeros(width),
+        heights=np.zeros(width),
+        sums=np.zeros(width),
+        lines=np.zeros(width),
+        slopes=np.zeros(width),
+        weights=np.zeros(width),
+        moves=np.zeros(width),
+        ascents=np.zeros(width),
+        every=np.arange(width, dtype=np.int64),
+        uppers=np.zeros(most, np.int64),
+        lowers=np.zeros(most, np.int64),
+        across=np.zeros(most * width),
+        along=np.zeros(most * width),
+        bends=np.zeros(most * most),
+        rises=np.zeros(most),
+        steps=np.zeros(most),
+    )
+    trail, marks, chosen = (np.zeros(size + 1, np.int64) for _ in range(3))
     codes = np.zeros(len(causes.states) - 1, np.int64)
-    return here, Branches(trail, marks, chosen, np.full(size + 1, math.inf), np.zeros(4, np.int64), codes)
+    return here, Branches(trail, marks, chosen, np.full(size + 1, math.inf), np.zeros(5, np.int64), codes)

@@ -17,6 +17,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.cache import Cache
+from sepset.errors import NotApplicable
 from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference.compiled.contraction import ONE
 from sepset.inference.compiled.execution import run_tensors
@@ -27,6 +28,9 @@ from sepset.inference.method import DEFAULT_MEMORY
 from sepset.inference.plan import EliminationPlan, make_plan
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
+
+LARGEST = 709.0
+"""The largest logarithm of a float, rounded down."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +53,13 @@ class Gradient:
         top = float(array.max(initial=0.0))
         if top == 0.0 or log_scale == -math.inf:
             return np.zeros_like(array)
-        return np.asarray(array / top * math.exp(log_scale + math.log(top) - reference))
+        log_top = log_scale + math.log(top) - reference
+        if log_top > LARGEST:
+            raise NotApplicable(
+                f"A derivative of the evidence's probability, relative to that, is about e^{log_top:.0f}, beyond "
+                "floats: the evidence is nearly impossible. Vary the parameters of a model that explains it."
+            )
+        return np.asarray(array / top * math.exp(log_top))
 
     def direction(self, number: int) -> Floats | None:
         """One factor's derivatives scaled to sum to one, or None if all are zero."""

@@ -30,7 +30,7 @@ from sepset.base.arraytypes import Bools, Bytes, Floats, Ints
 from sepset.base.lazy import lazy
 from sepset.base.logarithms import LOG_2PI
 from sepset.errors import NotClosed
-from sepset.factors.regression import ON_SUPPORT
+from sepset.factors.coordinates import ON_SUPPORT
 from sepset.inference.evidencerows import check_numbers
 from sepset.inference.hybrid.coordinates import Coordinates
 

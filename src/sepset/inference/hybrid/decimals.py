@@ -20,7 +20,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.logarithms import LOG_2PI
-from sepset.factors.regression import ON_SUPPORT
+from sepset.factors.coordinates import ON_SUPPORT
 from sepset.inference.hybrid.conditioning import FOUND, MISSING
 from sepset.inference.hybrid.coordinates import Coordinates
 from sepset.inference.hybrid.vectors import Decimals

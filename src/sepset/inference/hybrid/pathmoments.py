@@ -28,7 +28,7 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.lazy import lazy
 from sepset.base.logarithms import LOG_2PI
-from sepset.factors.regression import ON_SUPPORT
+from sepset.factors.coordinates import ON_SUPPORT
 from sepset.inference.hybrid.decimals import ONE, ZERO, log_of
 from sepset.kernels.hybrid.conditioning import UNIT
 

@@ -74,7 +74,7 @@ def _listed(prepared: Prepared, evidence: Evidence, over: Sequence[int], k: int)
     try:
         ranking = ranked(prepared.for_best(evidence, over) if can(prepared, Rewrites) else prepared, evidence, over)
     except TooLarge:
-        with working(costs.NANOSECONDS_OF_ONE_MAXIMUM):
+        with working(costs.NANOSECONDS_OF_A_SEARCH):
             return partitioned(prepared, evidence, over, k)
     place = {prepared.problem.variables[v]: v for v in over}
     found = [

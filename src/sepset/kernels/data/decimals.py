@@ -1,9 +1,9 @@
 r"""Decimal numbers in text as the nearest doubles.
 
-A number $w \cdot 10^q$ with $w < 2^{53}$ and $|q| \le 22$ is one product or quotient of two doubles that are exact.
-Others are $w$ times the first 128 bits of $5^q$: the first bits of that product are those of the number, unless a run
-of ones leaves in doubt which way it is rounded. The few numbers in doubt are left to whoever asked (Lemire, Number
-Parsing at a Gigabyte per Second, 2021).
+A number is $w \cdot 10^q = w \cdot 5^q \cdot 2^q$. The first bits of $w$ times the first 128 bits of $5^q$ are those of
+the number, unless a run of ones leaves in doubt which way it is rounded; of more digits than a word holds, the first
+ones decide, unless the next number of so many has another double. The few numbers in doubt are left to whoever asked
+(Lemire, Number Parsing at a Gigabyte per Second, 2021).
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from functools import cache
 
 import numpy as np
 
-from sepset.base.arraytypes import Bytes, Floats, UInt64s
+from sepset.base.arraytypes import Bytes, UInt64s
+from sepset.kernels.data.words import digits_in, num_before, num_bits, other_bytes, upper_product, word_at
 from sepset.kernels.kernel import kernel
 
 LEAST, MOST = -342, 308
@@ -22,9 +23,8 @@ PLAIN, FRACTION, PADDED, HARD, BAD = 0, 1, 2, 4, 8
 """The kinds of cells: a whole number as Python prints it, another number, one with leading zeros, one whose
 double is left open, or no number; as bits."""
 
-_HALF = np.uint64(0xFFFFFFFF)
-_FEW = np.uint64(32)
 _ONE = np.uint64(1)
+_TENS = np.array([10**k for k in range(9)], np.uint64)
 DIGITS = 19
 """The most digits that a word holds."""
 
@@ -50,38 +50,14 @@ def powers_of_five() -> UInt64s:
     return np.array(words, np.uint64)
 
 
-@cache
-def powers_of_two() -> Floats:
-    """Two to the powers from -1074 on."""
-    return np.ldexp(1.0, np.arange(-1074, 972))
-
-
-@cache
-def powers_of_ten() -> Floats:
-    """Ten to the powers that are doubles."""
-    return np.array([float(10**k) for k in range(23)])
-
-
 @kernel(borrows=True)
-def _high(a: np.uint64, b: np.uint64) -> np.uint64:
-    """The upper word of the product of two words."""
-    a_low, a_high, b_low, b_high = a & _HALF, a >> _FEW, b & _HALF, b >> _FEW
-    cross = a_high * b_low + (a_low * b_low >> _FEW)
-    other = a_low * b_high + (cross & _HALF)
-    return a_high * b_high + (cross >> _FEW) + (other >> _FEW)
-
-
-@kernel(borrows=True)
-def _scaled(digits: np.uint64, exponent: int, fives: UInt64s, twos: Floats) -> float:
+def _scaled(digits: np.uint64, exponent: int, fives: UInt64s) -> float:
     """The double nearest to `digits` times ten to the exponent; NaN in doubt, below the normal numbers or above all."""
-    word, shift = digits, 0
-    while word >> np.uint64(63) == 0:
-        word <<= _ONE
-        shift += 1
-    row = exponent - LEAST
-    low, high = word * fives[row, 0], _high(word, fives[row, 0])
+    bits, row = num_bits(digits), np.uint64(exponent - LEAST)
+    word = digits << np.uint64(64 - bits)
+    low, high = word * fives[row, 0], upper_product(word, fives[row, 0])
     if high & np.uint64(0x1FF) == np.uint64(0x1FF):
-        more = _high(word, fives[row, 1])
+        more = upper_product(word, fives[row, 1])
         low += more
         if more > low:
             high += _ONE
@@ -90,18 +66,13 @@ def _scaled(digits: np.uint64, exponent: int, fives: UInt64s, twos: Floats) -> f
     top = high >> np.uint64(63)
     cut = top + np.uint64(9)
     mantissa = high >> cut
-    power = ((217706 * exponent) >> 16) + 63 + np.int64(top) - shift + 1023
-    if power <= 0:
-        return np.nan
+    power = ((217706 * exponent) >> 16) + bits + np.int64(top) + 1022
     if low <= _ONE and -4 <= exponent <= 23 and mantissa & np.uint64(3) == _ONE and mantissa << cut == high:
         mantissa &= ~_ONE
     mantissa = (mantissa + (mantissa & _ONE)) >> _ONE
-    if mantissa == _ONE << np.uint64(53):
-        mantissa >>= _ONE
-        power += 1
-    if power >= 2047:
+    if power <= 0 or power + np.int64(mantissa >> np.uint64(53)) >= 2047:
         return np.nan
-    return float(np.int64(mantissa)) * float(twos[power - 1])
+    return float(np.int64(((power - 1) << 52) + np.int64(mantissa)).view(np.float64))
 
 
 @kernel(borrows=True)
@@ -128,13 +99,24 @@ def word_in(text: Bytes, start: int, stop: int) -> tuple[float, int]:
 
 
 @kernel(borrows=True)
-def _num_digits(text: Bytes, start: int, stop: int) -> int:
-    """The number of digits from the first that is not zero on."""
-    count = 0
+def _first_digits(text: Bytes, start: int, stop: int) -> tuple[np.uint64, int]:
+    """As many digits as a word holds, from the first that is not zero on, and how many more there are."""
+    digits, count = np.uint64(0), 0
     for at in range(start, stop):
         if text[at] != POINT and (count > 0 or text[at] != ZERO):
+            if count < DIGITS:
+                digits = digits * np.uint64(10) + np.uint64(int(text[at]) - ZERO)
             count += 1
-    return count
+    return digits, max(count - DIGITS, 0)
+
+
+@kernel(borrows=True)
+def _between(digits: np.uint64, exponent: int, fives: UInt64s) -> float:
+    """The double nearest to all numbers from `digits` to the next, times ten to the exponent; NaN if it is not one."""
+    if not LEAST <= exponent <= MOST:
+        return np.nan
+    found = _scaled(digits, exponent, fives)
+    return found if found == _scaled(digits + _ONE, exponent, fives) else np.nan
 
 
 @kernel(borrows=True)
@@ -150,30 +132,41 @@ def _power_at(text: Bytes, at: int, stop: int) -> tuple[int, int]:
     return (-power if is_below else power), (at if at > start else -1)
 
 
-@kernel(borrows=True)
-def _digits_at(text: Bytes, at: int, stop: int, digits: np.uint64) -> tuple[np.uint64, int]:
-    """The digits so far with those that start there, and where they end."""
+@kernel(borrows=True, inline=True)
+def _few_digits_at(text: Bytes, at: int, stop: int) -> tuple[np.uint64, int]:
+    """The digits that start there, and where they end: one by one, since those before a point are few."""
+    digits = np.uint64(0)
     while at < stop and ZERO <= text[at] <= NINE:
         digits = digits * np.uint64(10) + np.uint64(int(text[at]) - ZERO)
         at += 1
     return digits, at
 
 
-@kernel(borrows=True)
-def decimal_at(
-    text: Bytes, start: int, stop: int, fives: UInt64s, twos: Floats, tens: Floats
-) -> tuple[float, int, int]:
+@kernel(borrows=True, inline=True)
+def _digits_at(text: Bytes, at: int, stop: int, digits: np.uint64) -> tuple[np.uint64, int]:
+    """The digits so far with those that start there, and where they end: eight at a time, and the rest of them."""
+    word = word_at(text, at)
+    others = other_bytes(word)
+    while others == 0 and at + 8 <= stop:
+        digits = digits * np.uint64(100_000_000) + digits_in(word)
+        at += 8
+        word = word_at(text, at)
+        others = other_bytes(word)
+    count = min(num_before(others), stop - at)
+    half = np.uint64(4 * (8 - count))
+    return digits * _TENS[count] + digits_in(word << half << half), at + count
+
+
+@kernel(borrows=True, inline=True)
+def decimal_at(text: Bytes, start: int, stop: int, fives: UInt64s) -> tuple[float, int, int]:
     """The number that starts there, `[+-](digits[.digits] | .digits)[e[+-]digits]`, what it is, and where it ends.
 
     `FRACTION` is whatever Python's `int` would not print again. What is `HARD` is NaN.
     """
-    at, what, digits = start, 0, np.uint64(0)
-    is_negative = at < stop and text[at] == MINUS
-    if at < stop and (text[at] == PLUS or is_negative):
-        what |= 0 if is_negative else FRACTION
-        at += 1
-    first = at
-    digits, at = _digits_at(text, at, stop, digits)
+    sign = text[start] if start < stop else ZERO
+    is_negative, what = sign == MINUS, FRACTION * int(sign == PLUS)
+    first = start + int(is_negative | (sign == PLUS))
+    digits, at = _few_digits_at(text, first, stop)
     count, exponent = at - first, 0
     if count > 1 and text[first] == ZERO:
         what |= PADDED | FRACTION
@@ -193,14 +186,13 @@ def decimal_at(
         if at < 0:
             return np.nan, BAD, last
         exponent += power
-    if count > DIGITS and _num_digits(text, first, last) > DIGITS:
-        return np.nan, what | HARD, at
+    found, num_more = np.nan, 0
+    if count > DIGITS:
+        digits, num_more = _first_digits(text, first, last)
     if digits == 0:
         return (-0.0 if is_negative else 0.0), what | (FRACTION if is_negative else 0), at
-    found = np.nan
-    if digits <= np.uint64(9007199254740992) and -22 <= exponent <= 22:
-        whole = float(np.int64(digits))
-        found = whole / float(tens[-exponent]) if exponent < 0 else whole * float(tens[exponent])
+    if num_more > 0:
+        found = _between(digits, exponent + num_more, fives)
     elif LEAST <= exponent <= MOST:
-        found = _scaled(digits, exponent, fives, twos)
+        found = _scaled(digits, exponent, fives)
     return (-found if is_negative else found), (what if found == found else what | HARD), at

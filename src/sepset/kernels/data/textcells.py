@@ -107,14 +107,6 @@ class Found(NamedTuple):
     num_hard: Ints
 
 
-class Powers(NamedTuple):
-    """Tables for reading numbers; see `decimals`."""
-
-    fives: UInt64s
-    twos: Floats
-    tens: Floats
-
-
 @kernel(borrows=True)
 def _is_same(text: Bytes, one: int, other: int, length: int) -> bool:
     for k in range(length):
@@ -252,7 +244,7 @@ def new_code(text: Bytes, start: int, stop: int, key: np.uint64, place: int, mis
 
 
 @kernel(borrows=True)
-def _odd_number(text: Bytes, start: int, stop: int, missing: Missing, powers: Powers) -> tuple[float, int]:
+def _odd_number(text: Bytes, start: int, stop: int, missing: Missing, fives: UInt64s) -> tuple[float, int]:
     """A number in words, between quotes or spaces, or a missing cell."""
     if text[start - 1] != QUOTE and _is_missing(text, start, stop - start, missing):
         return np.nan, 0
@@ -263,7 +255,7 @@ def _odd_number(text: Bytes, start: int, stop: int, missing: Missing, powers: Po
     while stop > start and text[stop - 1] == SPACE:
         stop -= 1
         spaced = SPACED
-    number, what, end = decimal_at(text, start, stop, powers.fives, powers.twos, powers.tens)
+    number, what, end = decimal_at(text, start, stop, fives)
     if what & BAD or end < stop:
         number, what = word_in(text, start, stop)
     return number, what | spaced
@@ -284,7 +276,7 @@ def _put_number(number: float, what: int, start: int, stop: int, row: int, place
     return what | LARGE if not what & FRACTION and abs(number) > LARGEST_WHOLE else what
 
 
-@kernel
+@kernel(borrows=True)
 def read_cells(
     text: Bytes,
     start: int,
@@ -294,7 +286,7 @@ def read_cells(
     missing: Missing,
     tables: Tables,
     found: Found,
-    powers: Powers,
+    fives: UInt64s,
     cancel: Bytes,
 ) -> int:
     """Read the lines between two bytes into rows from `first_row` on; the row after the last, -1 where a line is not
@@ -308,7 +300,7 @@ def read_cells(
             kind, place, begin = layout.kinds[column], layout.places[column], at
             is_done = found.flags[column] & (BAD | OVERFLOW) or kind == SKIPPED
             if kind == NUMBER and not is_done:
-                number, what, at = decimal_at(text, begin, stop, powers.fives, powers.twos, powers.tens)
+                number, what, at = decimal_at(text, begin, stop, fives)
                 if not what & BAD and missing.is_plain and (at == stop or layout.special[text[at]]):
                     found.flags[column] |= _put_number(number, what, begin, at, row, place, found)
                     is_done = True
@@ -326,7 +318,7 @@ def read_cells(
                     else:
                         found.codes[place, row] = code
                 elif end >= 0 and not is_done:
-                    number, what = _odd_number(text, begin, end, missing, powers)
+                    number, what = _odd_number(text, begin, end, missing, fives)
                     found.flags[column] |= _put_number(number, what, begin, end, row, place, found)
             at = (
                 -1

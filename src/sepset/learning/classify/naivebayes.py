@@ -95,7 +95,7 @@ def tree_augmented(
     for variable in chosen:
         if not isinstance(variable, Discrete):
             numbers = np.nan_to_num(rows.values(variable), nan=0.0, posinf=np.inf, neginf=np.inf)
-            check_range(numbers[:, None], [variable.name], "A tree needs finite numbers")
+            check_range([numbers], [variable.name], "A tree needs finite numbers")
     information = conditional_information(rows, root, chosen, share)
     parents = spanning_tree(information, [isinstance(v, Discrete) for v in chosen])
     edges = [(root.name, v.name) for v in chosen]

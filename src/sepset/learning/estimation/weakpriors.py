@@ -46,7 +46,7 @@ def weak_line_priors(rows: Dataset) -> dict[str, NormalGamma]:
         if not weights.any():
             raise DataError(f"Column {variable.name!r} has no value that counts, and so no scale.")
         values = np.where(weights > 0, column, 0.0)
-        check_range(values[:, None], [variable.name], "A prior needs finite numbers")
+        check_range([values], [variable.name], "A prior needs finite numbers")
         mean = float(weights @ values / weights.sum())
         spread = float(weights @ (values - mean) ** 2 / weights.sum())
         if spread <= (ROUNDING * mean) ** 2:

@@ -130,10 +130,17 @@ def reliability_curve(
     if p.ndim != 1 or p.shape != y.shape or not ((p >= 0) & (p <= 1)).all():
         raise DataError("Calibration needs one probability between 0 and 1 and one outcome per row.")
     which = _BINNING[one_of("strategy", strategy, _BINNING)](p, int(bins))
-    total = np.asarray(np.bincount(which, w, int(bins)), np.float64)
+    total, predicted, observed = _binned(which, int(bins), w, w * p, w * y)
     used = total > 0
-    means = [np.bincount(which, w * part, int(bins))[used] / total[used] for part in (p, y)]
+    means = [part[used] / total[used] for part in (predicted, observed)]
     return CalibrationResult(means[0], means[1], weights=total[used], what=what)
+
+
+def _binned(which: Ints, bins: int, *columns: Floats) -> list[Floats]:
+    """The sums of columns in each bin, in pairs of halves: millions of rows of mixed weights keep their digits."""
+    order = np.argsort(which, kind="stable")
+    ends = np.searchsorted(which[order], np.arange(1, bins))
+    return [np.array([part.sum() for part in np.split(column[order], ends)]) for column in columns]
 
 
 def _uniform(p: Floats, bins: int) -> Ints:

@@ -25,6 +25,7 @@ from sepset.engine.bound import Bound
 from sepset.errors import ArgumentError, DataError, NotApplicable
 from sepset.factors.algebra import Columns
 from sepset.factors.regression import Regression
+from sepset.factors.table import Table
 from sepset.inference.capabilities import plan_rows, summed_marginals, with_values
 from sepset.inference.completion import complete_rows
 from sepset.inference.conflict import refuse_impossible
@@ -147,9 +148,9 @@ class Expectation:
         Regressions are about numbers from their origin, as the rows are.
         """
         problem = self.blocks.template.with_parameters([one.engine_form for one in own]).problem()
-        if self.origin:
+        if self.origin or any(isinstance(value, Table) for one in own for value in one.engine_values):
             values = enumerate(value for one in own for value in one.engine_values)
-            problem = replaced(problem, {n: value for n, value in values if isinstance(value, Regression)})
+            problem = replaced(problem, {n: value for n, value in values if isinstance(value, Regression | Table)})
         return prepare(self.engine.method, problem)
 
     def complete(self, model: BayesNet) -> Expected:
@@ -212,4 +213,4 @@ def _check_numbers(dataset: Dataset) -> None:
             raise DataError(
                 f"Column {variable.name!r}, row {row}: {column[row]} is not a number to learn from. Drop it."
             )
-        check_range(np.nan_to_num(column)[:, None], [variable.name], "EM needs finite numbers")
+        check_range([np.nan_to_num(column)], [variable.name], "EM needs finite numbers")

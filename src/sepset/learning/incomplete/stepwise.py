@@ -89,8 +89,9 @@ class StepwiseEM(IterativeEstimator):
         """One pass over the rows."""
         blocks, worth = task.expectation.blocks, 0.0
         model, statistics, (number, total, about) = state.model, state.statistics, state.memory
-        stands_for = total / task.expectation.weights.sum()
-        for batch in mini_batches(task, self.batch, rng):
+        weight = float(task.expectation.weights.sum())
+        stands_for = total / weight if weight else 0.0
+        for batch in mini_batches(task, self.batch, rng) if weight else ():  # rows of no weight change nothing
             model = blocks.maximize(model, statistics, task.terms)
             found = batch.expect(task, model)
             statistics = _faded(statistics, found.statistics, (number + 2.0) ** -self.forgetting, stands_for)

@@ -234,7 +234,7 @@ def _product(model: BayesNet) -> Table:
 def _table(cpd: object) -> Table:
     if not is_discrete(cpd):
         raise NotApplicable(f"{name_of(cpd)} is continuous; only discrete models are enumerated. Say by='separation'.")
-    return cpd.to_table().table
+    return cpd.to_factor()
 
 
 def _enumerated(model: ObservabilityModel) -> tuple[Bools, Floats]:

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats, Ints
+from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.leastsquares import fit_rows
 from sepset.base.text import listing
 from sepset.errors import DataError
 from sepset.kernels.data.scatter import add_rows
@@ -20,6 +21,12 @@ from sepset.learning.structure.columns import Columns
 
 SINGULAR = 1e-11
 """The share of a column's variance left by its parents below which they determine it up to rounding."""
+
+NEAR = 1e-6
+"""The share of a column's variance left by others below which scatter matrices have lost its digits."""
+
+ROUNDED = 1e-13
+"""The deviation, relative to that of the whole column, that sums over rows leave of a column that is determined."""
 
 FEWEST = 1.0
 """The expected rows of a context below which it counts as one without rows."""
@@ -62,8 +69,12 @@ def fitted(child: int, parents: tuple[int, ...], columns: Columns) -> Fit:
     share = float(counts.sum() / columns.total_of(child))
     if ((counts if columns.is_expected else _num_rows(places, size))[seen] < per_context).any():
         return Fit(-math.inf, num_parameters, share)
-    residuals = residual_sums(scatters[seen])
-    if not (residuals > SINGULAR * scatters[seen, -1, -1]).all():
+    residuals, least = residual_sums(scatters[seen]), SINGULAR
+    if not columns.is_expected and (near_dependent(scatters[seen]) & (scatters[seen, -1, -1] > 0)).any():
+        parts = [(places == c, means[c]) for c in np.flatnonzero(seen)]
+        fits = [fit_rows(rows[own] - mean, weights[own]) for own, mean in parts]
+        residuals, least = np.array([fit.residual[0, 0] for fit in fits]), _rounding([*real, child], columns)
+    if not (residuals > least * scatters[seen, -1, -1]).all():
         if columns.is_expected:  # there is another structure for the rows themselves
             return Fit(-math.inf, num_parameters, share)
         raise DataError(determined(child, parents, columns))
@@ -73,29 +84,51 @@ def fitted(child: int, parents: tuple[int, ...], columns: Columns) -> Fit:
 
 def residual_sums(scatters: Floats) -> Floats:
     """The residual sum of squares of the last variable given the others, from lower triangles of scatter matrices."""
-    size = scatters.shape[-1]
-    lower = np.tril(scatters)
-    whole = lower + np.swapaxes(np.tril(scatters, -1), -1, -2)
-    if size == 1:
-        return np.asarray(whole[..., 0, 0])
+    if scatters.shape[-1] == 1:
+        return np.asarray(scatters[..., 0, 0])
+    return np.asarray(_shares_left(scatters)[..., -1] * scatters[..., -1, -1])
+
+
+def near_dependent(scatters: Floats) -> Bools:
+    """Whether some variable has so little that those before do not explain that scatter matrices lost its digits."""
+    if scatters.shape[-1] == 1:
+        return np.zeros(len(scatters), np.bool_)
+    return np.asarray(_shares_left(scatters).min(axis=-1) < NEAR)
+
+
+def _shares_left(scatters: Floats) -> Floats:
+    """The share of each variable's sum of squares that those before it leave; zeros if rounding has eaten one."""
+    whole = np.tril(scatters) + np.swapaxes(np.tril(scatters, -1), -1, -2)
     scale = np.sqrt(np.maximum(np.diagonal(whole, axis1=-2, axis2=-1), np.finfo(float).tiny))
-    correlations = whole / scale[..., :, None] / scale[..., None, :]
     try:
-        factor = np.linalg.cholesky(correlations)
+        factor = np.linalg.cholesky(whole / scale[..., :, None] / scale[..., None, :])
     except np.linalg.LinAlgError:
-        return np.zeros(len(whole))
-    return np.asarray(factor[..., -1, -1] ** 2 * whole[..., -1, -1])
+        return np.zeros(scatters.shape[:-1])
+    return np.asarray(np.diagonal(factor, axis1=-2, axis2=-1) ** 2)
+
+
+def _rounding(family: list[int], columns: Columns) -> float:
+    """The share of a sum of squares that the rounding of the numbers of a family leaves."""
+    spread = np.sqrt(np.nanmean(columns.values[family] ** 2, axis=1))
+    away = np.divide(np.abs(columns.origins[family]), spread, out=np.zeros_like(spread), where=spread > 0)
+    return float((ROUNDED + 16.0 * np.finfo(float).eps * away.sum()) ** 2)
 
 
 def added_residuals(child: int, parents: tuple[int, ...], candidates: Ints, scatter: Floats) -> Floats:
-    """The residual sum of squares of a real column given its parents and each candidate, from one scatter matrix."""
+    """The residual sum of squares of a real column given its parents and each candidate, from one scatter matrix.
+
+    NaN where that has lost digits.
+    """
     chosen = [child, *candidates.tolist()]
     left = scatter[np.ix_(chosen, chosen)] if not parents else _given(scatter, list(parents), chosen)
     own, with_child, others = left[0, 0], left[0, 1:], np.diagonal(left)[1:]
     total = np.diagonal(scatter)[candidates]
     with np.errstate(divide="ignore", invalid="ignore"):
         found = own - with_child**2 / others
-    return np.where(others > SINGULAR * total, found, 0.0)
+    is_sure = (others > NEAR * total) & (found > NEAR * scatter[child, child])
+    if parents and near_dependent(scatter[np.ix_(parents, parents)][None])[0]:
+        is_sure[:] = False
+    return np.where(is_sure, found, np.nan)
 
 
 def _given(scatter: Floats, parents: list[int], chosen: list[int]) -> Floats:

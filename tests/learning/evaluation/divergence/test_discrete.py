@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 import oracle
 from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.table import TableCPD
 from sepset.engine.engine import Engine
 from sepset.errors import ModelError, NotApplicable, ScopeError, TooLarge
@@ -18,6 +19,7 @@ from sepset.learning.evaluation.divergence.discrete import Truth, cpd_distance, 
 from sepset.learning.evaluation.divergence.relativeentropy import divergence
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real
+from support import many_digits
 from support.random_models import structured_net
 from support.strategies import bayes_nets, plain_factors
 from support.tolerances import CLOSE
@@ -184,3 +186,38 @@ def test_the_deepest_family_is_asked_first(monkeypatch):
     with pytest.raises(TooLarge):
         truth.parts(BayesNet.random(net.dag, seed=2))
     assert asked == [("a", "b", "d")]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_nearly_equal_networks_keep_the_digits_of_their_divergence(seed):
+    rng = np.random.default_rng([seed, 23])
+    a, b, c = Discrete("a"), Discrete("b", 3), Discrete("c")
+    tables = [rng.dirichlet(np.ones(shape[-1]), shape[:-1]) for shape in ((2,), (2, 3), (2, 3, 2))]
+    if seed % 2:
+        tables = [t * 10.0 ** rng.uniform(-60, 0, t.shape) for t in tables]
+    others = [t * (1.0 + 10.0 ** rng.uniform(-8, -4) * rng.normal(size=t.shape)) for t in tables]
+    scopes = ((a, ()), (b, a), (c, (a, b)))
+    p, q = ([t / t.sum(axis=-1, keepdims=True) for t in part] for part in (tables, others))
+    nets = [BayesNet(*(TableCPD(v, t, given=g) for (v, g), t in zip(scopes, part, strict=True))) for part in (p, q)]
+    assert divergence(*nets).total == pytest.approx(many_digits.kl_of_chains(p, q), rel=1e-6)
+
+
+def test_what_an_almost_useless_arc_tells_is_right_in_digits():
+    a, b = Discrete("a"), Discrete("b")
+    for gap in (1e-3, 1e-6, 1e-8):
+        prior, rows = np.array([0.3, 0.7]), np.array([[0.2, 0.8], [0.2 + gap, 0.8 - gap]])
+        alone = prior @ rows
+        p = BayesNet(TableCPD(a, prior), TableCPD(b, rows, given=a))
+        q = BayesNet(TableCPD(a, prior), TableCPD(b, alone / alone.sum()))
+        expected = many_digits.mutual_information(prior[:, None] * rows, [0], [1])
+        assert divergence(p, q).structure == pytest.approx(expected, rel=1e-6)
+        assert Engine(p).value_of_information("a")["b"] == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_state_of_any_small_probability_is_possible():
+    a, x = Discrete("a"), Discrete("x")
+    p, q = (BayesNet(TableCPD(a, [0.5, 0.5]), LogisticCPD(x, {a: w}, bias=-w / 2)) for w in (2000.0, 4000.0))
+    assert divergence(p, q).total < 1e-300
+    even = BayesNet(TableCPD(a, [0.5, 0.5]), TableCPD(x, [[0.5, 0.5], [0.5, 0.5]], given=a))
+    assert divergence(even, q).total == pytest.approx(1000.0 - math.log(2.0), rel=1e-12)
+    assert cpd_distance(even, q) == pytest.approx(2.0 / 3.0 * (1000.0 - math.log(2.0)), rel=1e-12)  # three rows

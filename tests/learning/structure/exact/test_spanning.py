@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from scipy.sparse.csgraph import minimum_spanning_tree
 
 from sepset.learning.structure.exact.spanning import maximum_branching, spanning_tree
 
@@ -45,6 +46,32 @@ def test_trees_are_the_best_of_all(size, seed, tied, data):
 
     assert tuple(found) in every
     assert total(found) == pytest.approx(max(map(total, every)), abs=1e-12)
+
+
+def test_each_edge_of_a_large_graph_is_looked_at_a_few_times():
+    """Against SciPy's tree, and by the number of numbers that are read."""
+    rng, size = np.random.default_rng(0), 300
+    gains = rng.random((size, size))
+    read = CountedReads.of(gains + gains.T)
+    found = spanning_tree(read, [True] * size)
+    total = sum(float(gains[i, p] + gains[p, i]) for i, p in enumerate(found) if p >= 0)
+    assert total == pytest.approx(-minimum_spanning_tree(-(gains + gains.T)).sum())
+    assert read.num_read <= 4 * size**2
+
+
+class CountedReads(np.ndarray):
+    """An array that counts the numbers that indexing returns."""
+
+    @classmethod
+    def of(cls, values):
+        found = values.view(cls)
+        found.num_read = 0
+        return found
+
+    def __getitem__(self, key):
+        found = np.asarray(super().__getitem__(key))
+        self.num_read += found.size
+        return found
 
 
 def test_ties_go_to_what_comes_first():

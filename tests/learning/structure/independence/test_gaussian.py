@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -10,6 +12,7 @@ from sepset.errors import DataError
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.independence.gaussian import FisherZ
 from sepset.learning.structure.independence.independencetest import independence_test
+from support import rational_normals
 
 
 def drawn(num_rows, seed=0):
@@ -91,3 +94,20 @@ def test_refusals():
         independence_test({"x": [0.5, 1.5], "y": ["a", "b"]}, between=("x", "y"), test=FisherZ())
     with pytest.raises(DataError, match="constant"):
         independence_test({"x": [0.5, 0.5, 0.5], "y": [0.1, 0.2, 0.35]}, between=("x", "y"), test=FisherZ())
+
+
+@pytest.mark.parametrize("kind", rational_normals.HARD_KINDS)
+@pytest.mark.parametrize("seed", range(2))
+def test_statistics_keep_their_digits(kind, seed):
+    data = rational_normals.hard_columns(seed, kind)
+    plain, more = (rational_normals.regression(data, "y", p)[2] for p in (("b",), ("a", "b")))
+    sign = np.sign(float(rational_normals.regression(data, "y", ("a", "b"))[0][0]))
+    kept = more / plain  # one less the squared partial correlation
+    z = sign * np.sqrt(30 - 4) * (np.log1p(math.sqrt(float(1 - kept))) - 0.5 * math.log(kept))
+    found = independence_test(data, between=("a", "y"), given=("b",), test=FisherZ())
+    assert found.statistic == pytest.approx(z, rel=1e-6)
+    whole = rational_normals.regression(data, "y", ())[2]
+    wilks = -(30 - 1 - 2) * math.log(more / whole)
+    assert independence_test(data, between=(("a", "b"), "y"), test=FisherZ()).statistic == pytest.approx(
+        wilks, rel=1e-8
+    )

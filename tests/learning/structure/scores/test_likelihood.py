@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import sepset as ss
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.familyscores import Scorer
 from sepset.learning.structure.scores.likelihood import AIC, BIC, LogLikelihood
+from support import rational_normals
 
 COINS = {"x": ["h", "h", "t", "t"], "y": ["h", "t", "h", "t"]}
 COUNTS = [27, 22, 25, 26]
@@ -116,3 +118,15 @@ def test_more_parents_never_lower_the_likelihood(seed: int) -> None:
 def test_bad_settings() -> None:
     with pytest.raises(ss.SepsetError, match="penalty"):
         BIC(penalty=-1.0)
+
+
+@pytest.mark.parametrize("kind", rational_normals.HARD_KINDS)
+def test_scores_of_numbers_keep_their_digits(kind):
+    data = rational_normals.hard_columns(3, kind)
+    columns = Columns.of(data)
+    a, b, y = (columns.names.index(name) for name in "aby")
+    left = rational_normals.regression(data, "y", ("a", "b"))[2] / 30
+    log_left = math.log(left.numerator) - math.log(left.denominator)
+    expected = -15.0 * (math.log(2 * math.pi) + log_left + 1.0)
+    assert LogLikelihood().family(y, (a, b), columns) == pytest.approx(expected, rel=1e-9)
+    assert LogLikelihood().additions(y, (a,), np.array([b]), columns)[0] == pytest.approx(expected, rel=1e-9)

@@ -87,7 +87,7 @@ class MarginalMAP:
                 if self.search == "exact":
                     with ending_at(task.end):
                         return self._exact(task, scores)
-                with ending_at(_halfway(task)), limited_elimination():
+                with ending_at(_halfway(task)), limited_elimination(task.problem):
                     return self._exact(task, scores)
             except TooLarge:
                 if self.search == "exact":
@@ -107,7 +107,7 @@ class MarginalMAP:
     def _searched(self, task: AssignmentTask, scores: Scores) -> Found:
         """Local search, then branch and bound, as far as the settings ask for them."""
         try:
-            with task.limited(), limited_elimination():  # sums that are too large are refused before the many queries
+            with task.limited(), limited_elimination(task.problem):  # before the many queries
                 scores.value(np.zeros(len(scores.over), np.int64))
             with ending_at(min(task.end, time.monotonic() + SECONDS)):
                 start = _start(task, scores)

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats
+from sepset.base.arraytypes import Bools, Floats
 from sepset.base.foreign import translated
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
@@ -24,8 +24,10 @@ from sepset.cpds.discrete import is_discrete
 from sepset.cpds.lineargaussian import is_linear_gaussian
 from sepset.engine.engine import Engine
 from sepset.errors import ModelError, NotApplicable
+from sepset.factors import information
 from sepset.factors.algebra import num_entries
-from sepset.inference.method import Method
+from sepset.factors.table import Table
+from sepset.inference.method import Method, dense
 from sepset.learning.evaluation.divergence.decimalgaps import ExactParts
 from sepset.learning.evaluation.divergence.expectedlog import expected_log, is_same
 from sepset.learning.evaluation.divergence.gaussian import Gap, GaussianTruth
@@ -77,7 +79,7 @@ class Truth:
         states = [cpd for cpd in network.cpds if isinstance(cpd.child, Discrete)]
         self._states = Engine(network if len(states) == len(network.cpds) else BayesNet(*states), method)
         self._real = GaussianTruth(network, self._joint, method)
-        self._known: dict[tuple[str, ...], Floats] = {(): np.ones(())}
+        self._known: dict[tuple[str, ...], Table] = {}
 
     @property
     def engine(self) -> Engine:
@@ -126,18 +128,21 @@ class Truth:
         return states + self._real.entropy
 
     def _graph_gap(self, child: str, model: BayesNet) -> float:
-        if set(model.parents(child)) == set(self.network.parents(child)):
+        r"""$H_P(X \mid \mathbf U^Q) - H_P(X \mid \mathbf U^P)$: an information if one set of parents has the other."""
+        theirs, ours = model.parents(child), self.network.parents(child)
+        if set(theirs) == set(ours):
             return 0.0
+        few, many = (theirs, ours) if len(theirs) < len(ours) else (ours, theirs)
+        if set(few) < set(many) and not self._is_wide(model if many is theirs else self.network, child):
+            joint = self._table([*many, child])
+            told = joint.mutual_information([child], [v for v in many if v not in few], given=few)
+            return float(told if few is theirs else -told)
         return self._conditional_entropy(child, model) - self._conditional_entropy(child, self.network)
 
     def _conditional_entropy(self, child: str, model: BayesNet) -> float:
         if model is self.network and self._is_wide(model, child):
             return -expected_log(self._states, model.cpd(child))
-        joint = self._joint((*model.parents(child), child))
-        rows = joint.reshape(-1, joint.shape[-1])
-        positive = rows > 0
-        ratios = np.divide(rows, rows.sum(axis=1, keepdims=True), out=np.ones_like(rows), where=positive)
-        return -float((rows * np.log(ratios)).sum())
+        return self._table([*model.parents(child), child]).conditional_entropy([child], model.parents(child))
 
     def _parameter_gap(self, child: str, model: BayesNet) -> float:
         scope, own = (*model.parents(child), child), self.network.cpd(child)
@@ -146,31 +151,43 @@ class Truth:
             return 0.0
         if is_one_family and self._is_wide(model, child):
             return max(expected_log(self._states, own) - expected_log(self._states, model.cpd(child)), 0.0)
-        joint = self._joint(scope)
-        rows = joint.reshape(-1, joint.shape[-1])
-        theirs = conditional_table(model, child, scope).reshape(rows.shape)
-        if is_one_family:
-            ours = conditional_table(self.network, child, scope).reshape(rows.shape)
-        else:
-            ours = np.divide(rows, rows.sum(axis=1, keepdims=True), out=np.zeros_like(rows), where=rows > 0)
-        return max(float(_relative_terms(rows, ours, theirs).sum()), 0.0)
+        joint = self._table(scope).align(scope)
+        ours = _conditional(self.network, child, scope) if is_one_family else joint.normalize(over=[child])
+        gaps = _row_gaps(ours, _conditional(model, child, scope))
+        context = joint.marginalize([child])
+        possible = (context.log_values > -math.inf).reshape(-1)
+        return float(_weighted(context.values.reshape(-1), gaps, possible))
 
     def _is_wide(self, model: BayesNet, child: str) -> bool:
         return num_entries(model.cpd(child).scope) > WIDEST
 
-    def _joint(self, scope: Sequence[str]) -> Floats:
-        """The marginal over discrete variables, with its axes in the order asked."""
+    def _table(self, scope: Sequence[str]) -> Table:
+        """The marginal over discrete variables, in any order."""
         key = tuple(sorted(scope))
         if key not in self._known:
-            self._known[key] = self._states.query(key).values
-        return self._known[key].transpose([key.index(name) for name in scope])
+            self._known[key] = dense(self._states.query(key).distribution) if key else Table.ones()
+        return self._known[key]
+
+    def _joint(self, scope: Sequence[str]) -> Floats:
+        """The marginal over discrete variables, with its axes in the order asked."""
+        return self._table(scope).align(scope).values
 
 
-def _relative_terms(weights: Floats, ours: Floats, theirs: Floats) -> Floats:
-    """`weights * log(ours / theirs)`, zero where the weight is and infinite where only `theirs` is zero."""
-    counted = (weights > 0) & (ours > 0)
-    with np.errstate(divide="ignore"):
-        return np.asarray(weights[counted] * (np.log(ours[counted]) - np.log(theirs[counted])))
+def _row_gaps(p: Table, q: Table) -> Floats:
+    """The divergence of each row of a conditional table from that of another over the same scope."""
+    width = p.scope[-1].num_states
+    logs = (x.log_values.reshape(-1, width) for x in (p, q))
+    ours, theirs, log_ratio = information.from_logs(*logs)
+    if p.space == q.space == "linear":
+        ours, theirs = p.values.reshape(-1, width), q.values.reshape(-1, width)
+    return information.kl_rows(ours, theirs, log_ratio)
+
+
+def _weighted(weights: Floats, gaps: Floats, possible: Bools) -> float:
+    """The mean of gaps in contexts that are possible, however improbable."""
+    if np.isinf(gaps[possible]).any():
+        return math.inf
+    return float(weights[possible] @ gaps[possible])
 
 
 @translated
@@ -194,7 +211,7 @@ def parameter_distance(p: BayesNet, q: BayesNet, *, order: float = 2.0) -> float
     0.0
     """
     pairs = _same_tables(p, q)
-    gaps = np.concatenate([(a - b).reshape(-1) for a, b in pairs]) if pairs else np.zeros(1)
+    gaps = np.concatenate([(a.values - b.values).reshape(-1) for a, b in pairs]) if pairs else np.zeros(1)
     return float(np.linalg.norm(gaps, order))
 
 
@@ -217,19 +234,18 @@ def cpd_distance(p: BayesNet, q: BayesNet) -> float:
     """
     total, contexts = 0.0, 0
     for ours, theirs in _same_tables(p, q):
-        total += float(_relative_terms(ours, ours, theirs).sum())
+        total += float(_row_gaps(ours, theirs).sum())
         contexts += ours.size // ours.shape[-1]
-    return max(total, 0.0) / max(contexts, 1)
+    return total / max(contexts, 1)
 
 
-def conditional_table(model: BayesNet, child: str, scope: Sequence[str]) -> Floats:
-    """The numbers of a discrete CPD with its axes in the order of `scope`."""
-    table: Any = model.cpd(child).to_table()
-    names = [v.name for v in table.scope]
-    return np.asarray(table.values, np.float64).transpose([names.index(name) for name in scope])
+def _conditional(model: BayesNet, child: str, scope: Sequence[str]) -> Table:
+    """A discrete CPD as a table with its axes in the order of `scope`."""
+    table: Table = model.cpd(child).to_factor()
+    return table.align(scope)
 
 
-def _same_tables(p: BayesNet, q: BayesNet) -> list[tuple[Floats, Floats]]:
+def _same_tables(p: BayesNet, q: BayesNet) -> list[tuple[Table, Table]]:
     _require_discrete(p)
     q = _matched(p, q, _require_discrete)
     differing = [v.name for v in p.variables if set(p.parents(v)) != set(q.parents(v))]
@@ -238,7 +254,7 @@ def _same_tables(p: BayesNet, q: BayesNet) -> list[tuple[Floats, Floats]]:
             f"Parameters compare only over one graph; the parents of {listing(differing)} differ. Use divergence."
         )
     scopes = {v.name: (*p.parents(v), v.name) for v in p.variables}
-    return [(conditional_table(p, n, s), conditional_table(q, n, s)) for n, s in scopes.items()]
+    return [(_conditional(p, n, s), _conditional(q, n, s)) for n, s in scopes.items()]
 
 
 def _matched(p: BayesNet, q: BayesNet, require_kind: Callable[[BayesNet], None]) -> BayesNet:

@@ -55,7 +55,6 @@ def expected_log(engine: Bound, cpd: CPD) -> float:
 
 def _product(weights: Floats, factor: Factor) -> float:
     """The sum of weights times logarithms; minus infinity where a weight meets a zero."""
-    values = dense(factor).values
+    logs = dense(factor).log_values
     counted = weights > 0
-    with np.errstate(divide="ignore"):
-        return float((weights[counted] * np.log(values[counted])).sum())
+    return float((weights[counted] * logs[counted]).sum())

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats, Ints
+from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.membership import without
+from sepset.base.threads import require_time
 
 TIE = 1e-12
 """The relative difference below which gains count as equal."""
@@ -19,6 +20,8 @@ def spanning_tree(gains: Floats, first: Sequence[bool], *, above: float = -np.in
     Prim's algorithm, the marked nodes before the others: their tree is best among themselves, and what follows is best
     with them taken as one node. Ties go to the node, then to the parent, that comes first.
 
+    Cost: quadratic in the number of nodes.
+
     Args:
         gains: a symmetric matrix.
         first: which nodes come before the others.
@@ -27,27 +30,31 @@ def spanning_tree(gains: Floats, first: Sequence[bool], *, above: float = -np.in
     >>> spanning_tree(np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 3.0], [2.0, 3.0, 0.0]]), [True, True, False])
     [-1, 0, 1]
     """
-    parents = [-1] * len(gains)
-    inside: list[int] = []
-    for group in (True, False):
-        waiting = [i for i, flag in enumerate(first) if bool(flag) is group]
-        while waiting:
-            node, parent = _next(gains, inside, waiting, above)
+    parents, marked = [-1] * len(gains), np.asarray(first, bool)
+    inside, most = np.zeros(len(gains), bool), np.full(len(gains), -np.inf)
+    for group in (marked, ~marked):
+        waiting = group.copy()
+        for _ in range(int(group.sum())):
+            require_time()
+            node, parent = _next(gains, inside, waiting, most, above)
             parents[node] = parent
-            inside = sorted([*inside, node])
-            waiting.remove(node)
+            inside[node], waiting[node] = True, False
+            most = np.maximum(most, gains[:, node])
     return parents
 
 
-def _next(gains: Floats, inside: list[int], waiting: list[int], above: float) -> tuple[int, int]:
-    if not inside:
-        return waiting[0], -1
-    block = gains[np.ix_(waiting, inside)]
-    best = float(block.max())
-    if best <= above:
-        return waiting[0], -1
-    place = int((block >= best - TIE * abs(best) if np.isfinite(best) else block == best).argmax())
-    return waiting[place // len(inside)], inside[place % len(inside)]
+def _next(gains: Floats, inside: Bools, waiting: Bools, most: Floats, above: float) -> tuple[int, int]:
+    """The next node and its parent, -1 for none.
+
+    Args:
+        most: the largest gain of each node by an edge to those inside.
+    """
+    best = float(most[waiting].max())
+    if best <= above or not inside.any():
+        return int(waiting.argmax()), -1
+    least = best - TIE * abs(best) if np.isfinite(best) else best
+    node = int((waiting & (most >= least)).argmax())
+    return node, int((inside & (gains[node] >= least)).argmax())
 
 
 def maximum_branching(gains: Floats) -> list[int]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.leastsquares import DEPENDENT
 from sepset.base.text import listing
 from sepset.errors import DataError
 from sepset.learning.structure.independence.boundtest import BoundTest, Group, Outcome, Outcomes
@@ -20,8 +21,11 @@ from sepset.learning.structure.independence.boundtest import BoundTest, Group, O
 if TYPE_CHECKING:
     from sepset.learning.structure.columns import Columns
 
-CONSTANT = 1e-10
-"""The share of a variance, below which rounding is all that is left of it."""
+NEAR = 1e-4
+"""The share of a variance below which products of columns have lost digits of it."""
+
+SLACK = 64.0
+"""A column is determined if what is left of it is at most this many times what rounding leaves."""
 
 ROUNDING = 1e-15
 """The spread, relative to the size of the numbers, that rounding alone has."""
@@ -54,11 +58,11 @@ class FisherZ:
             raise DataError(
                 f"FisherZ takes columns of numbers; {listing(states)} {have} states. Use G or ConditionalGaussianTest."
             )
-        return _FisherZ(*correlations(columns))
+        return _FisherZ(*_standardized(columns))
 
 
-def correlations(columns: Columns) -> tuple[Floats, float]:
-    """The correlations of columns of numbers in rows without missing cells, and their total weight.
+def _standardized(columns: Columns) -> tuple[Floats, Floats, float]:
+    """A triangular factor of standardized columns, what rounding did to each, and the total weight of complete rows.
 
     Constant columns are refused.
     """
@@ -73,13 +77,15 @@ def correlations(columns: Columns) -> tuple[Floats, float]:
     flat = [columns.names[i] for i in np.flatnonzero(spread <= ROUNDING * np.abs(columns.origins))]
     if flat:
         raise DataError(f"Column {flat[0]!r} is constant, so that it is independent of all others. Leave it out.")
-    scaled = centered / spread[:, None]
-    return (scaled * weights) @ scaled.T, total
+    scaled = centered * np.sqrt(weights) / spread[:, None]
+    root = np.asarray(np.linalg.qr(scaled.T, mode="r"))
+    return root, np.finfo(np.float64).eps * (1.0 + np.abs(columns.origins) / spread), total
 
 
 class _FisherZ(BoundTest):
-    def __init__(self, correlation: Floats, total: float) -> None:
-        self.correlation, self.total = correlation, total
+    def __init__(self, root: Floats, rounding: Floats, total: float) -> None:
+        self.root, self.rounding, self.total = root, rounding, total
+        self.correlation = root.T @ root
 
     def _left(self, columns: Sequence[int], given: Group) -> Floats:
         """The covariance of columns after regression on a set; zero for what that set determines."""
@@ -88,10 +94,36 @@ class _FisherZ(BoundTest):
             return inner
         across = self.correlation[np.ix_(list(given), columns)]
         among = self.correlation[np.ix_(list(given), list(given))]
-        left = inner - across.T @ np.linalg.lstsq(among, across, rcond=CONSTANT)[0]
-        known = left.diagonal() <= CONSTANT
-        left[known], left[:, known] = 0.0, 0.0
-        return left
+        if np.linalg.eigvalsh(among)[0] > NEAR:
+            left = np.asarray(inner - across.T @ np.linalg.solve(among, across))
+            if (left.diagonal() > NEAR).all():
+                return left
+        rest = self._rest(columns, given)
+        return np.asarray(rest.T @ rest)
+
+    def _rest(self, columns: Sequence[int], given: Group) -> Floats:
+        """The rest of columns that regression on a set leaves, with twice the digits that products of columns keep."""
+        own = self.root[:, columns]
+        if not given:
+            return own
+        among = self.root[:, list(given)]
+        gains = np.linalg.lstsq(among, own, rcond=DEPENDENT)[0]
+        rest = own - among @ gains
+        rounding = self.rounding[list(columns)] + np.abs(gains).T @ self.rounding[list(given)]
+        rest[:, np.linalg.norm(rest, axis=0) <= SLACK * rounding] = 0.0
+        return np.asarray(rest)
+
+    def _artanh(self, x: int, ys: Sequence[int], given: Group, partial: Floats) -> Floats:
+        r"""$\operatorname{artanh} \rho = \pm\log(1 + |\rho|) \mp \tfrac12 \log(1 - \rho^2)$, the last from columns."""
+        far = np.flatnonzero(np.abs(partial) > 1.0 - NEAR).tolist()
+        found = np.arctanh(np.where(np.abs(partial) > 1.0 - NEAR, 0.0, partial))
+        if len(far):
+            rest = self._rest([x, *(ys[i] for i in far)], given)
+            unit = rest / np.linalg.norm(rest, axis=0)
+            gap = np.linalg.norm(unit[:, 1:] - unit[:, :1] * (unit[:, 0] @ unit[:, 1:]), axis=0)
+            with np.errstate(divide="ignore"):
+                found[far] = np.sign(partial[far]) * (np.log1p(np.minimum(np.abs(partial[far]), 1.0)) - np.log(gap))
+        return found
 
     def outcomes(self, x: int, ys: Sequence[int], given: Group) -> Outcomes:
         from scipy.special import ndtr
@@ -101,10 +133,7 @@ class _FisherZ(BoundTest):
         scale = spread[0] * spread[1:]
         partial = np.divide(left[0, 1:], scale, out=np.zeros(len(ys)), where=scale > 0)
         rows = self.total - len(given) - 3
-        with np.errstate(divide="ignore"):
-            statistics = (
-                np.sqrt(max(rows, 0.0)) * np.arctanh(np.clip(partial, -1.0, 1.0)) if rows > 0 else 0.0 * partial
-            )
+        statistics = np.sqrt(rows) * self._artanh(x, ys, given, partial) if rows > 0 else 0.0 * partial
         return Outcomes(statistics, np.full(len(ys), np.nan), 2.0 * ndtr(-np.abs(statistics)))
 
     def outcome(self, xs: Group, ys: Group, given: Group) -> Outcome:
@@ -118,8 +147,8 @@ class _FisherZ(BoundTest):
         from scipy.special import chdtrc
 
         p, q = len(xs), len(ys)
-        left = self._left([*xs, *ys], given)
-        logs = [np.linalg.slogdet(part)[1] for part in (left, left[:p, :p], left[p:, p:])]
+        rest = self._rest([*xs, *ys], given)
+        logs = [_log_squares(part) for part in (rest, rest[:, :p], rest[:, p:])]
         factor = self.total - 1.0 - len(given) - (p + q + 1) / 2.0
         if warnings or factor <= 0:
             return Outcome(0.0, float(p * q), 1.0, self.total, warnings or (SHORT_WARNING,))
@@ -127,5 +156,13 @@ class _FisherZ(BoundTest):
         return Outcome(statistic, float(p * q), float(chdtrc(p * q, statistic)), self.total)
 
     def _warnings(self, columns: Group, given: Group) -> tuple[str, ...]:
-        found = (CONSTANT_WARNING,) if (self._left(columns, given).diagonal() <= CONSTANT).any() else ()
+        found = (CONSTANT_WARNING,) if (self._left(columns, given).diagonal() == 0.0).any() else ()
         return (*found, SHORT_WARNING) if self.total - len(given) - 3 <= 0 else found
+
+
+def _log_squares(columns: Floats) -> float:
+    """The logarithm of the determinant of the products of columns; minus infinity if some depend on others."""
+    if min(columns.shape) < columns.shape[1]:
+        return -np.inf
+    with np.errstate(divide="ignore"):
+        return 2.0 * float(np.log(np.abs(np.diagonal(np.linalg.qr(columns, mode="r")))).sum())

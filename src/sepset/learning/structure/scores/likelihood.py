@@ -14,10 +14,9 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import number
-from sepset.errors import DataError
 from sepset.kernels.structure.familyscores import LIKELIHOOD
 from sepset.learning.structure.columns import Columns
-from sepset.learning.structure.regressions import SINGULAR, added_residuals, determined, fitted
+from sepset.learning.structure.regressions import added_residuals, fitted
 
 EVERY_KIND = frozenset({"discrete", "real"})
 
@@ -74,12 +73,10 @@ class PenalizedLikelihood:
             return np.full(len(candidates), -np.inf)
         scatter = columns.moments().scatter
         residuals = added_residuals(child, parents, candidates, scatter)
-        bad = ~(residuals > SINGULAR * scatter[child, child])
-        if bad.any() and not columns.is_expected:
-            first = int(candidates[bad.argmax()])
-            raise DataError(determined(child, tuple(sorted((*parents, first))), columns))
-        fit = -0.5 * total * (np.log(2 * np.pi * np.where(bad, 1.0, residuals) / total) + 1)
-        return np.where(bad, -np.inf, fit - self.per_parameter(total) * size)
+        found = -0.5 * total * (np.log(2 * np.pi * residuals / total) + 1) - self.per_parameter(total) * size
+        for i in np.flatnonzero(np.isnan(residuals)).tolist():
+            found[i] = self.family(child, tuple(sorted((*parents, int(candidates[i])))), columns)
+        return np.asarray(found)
 
 
 @dataclass(frozen=True, slots=True)

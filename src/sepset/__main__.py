@@ -1,0 +1,5 @@
+"""Entry point: `python -m sepset` runs the command `sepset`."""
+
+from sepset.cli import main
+
+main()
