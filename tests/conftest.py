@@ -26,7 +26,7 @@ settings.load_profile("sepset")
 
 
 def pytest_collection_finish() -> None:
-    """Keep the garbage collector from going through twenty thousand tests and the modules of all libraries each time."""
+    """Keep the garbage collector from going through all tests and the modules of all libraries each time."""
     gc.collect()
     gc.freeze()
 

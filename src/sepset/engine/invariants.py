@@ -25,7 +25,7 @@ from sepset.inference.conflict import impossible
 from sepset.inference.exact.beliefupdate import BeliefUpdate
 from sepset.inference.exact.messages import project, tree_factors
 from sepset.inference.exact.tree import PreparedTree
-from sepset.inference.hybrid.widths import all_regressions
+from sepset.inference.gaussian.widths import all_regressions
 from sepset.inference.method import Calibrated, MeasuresResiduals, Rewrites, can, dense, elimination_settings
 from sepset.problem import Problem
 from sepset.semiring import SUM

@@ -11,8 +11,8 @@ import pytest
 import sepset as ss
 from sepset.inference import costs
 from sepset.inference.evidencerows import EvidenceRows
+from sepset.inference.gaussian.coordinates import Coordinates
 from sepset.inference.hybrid.choices import Choices
-from sepset.inference.hybrid.coordinates import Coordinates
 from sepset.inference.hybrid.rows import HybridRows
 
 A, D, E = ss.Discrete("a", 2), ss.Discrete("d", 2), ss.Discrete("e", 3)

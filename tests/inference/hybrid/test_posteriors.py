@@ -8,8 +8,8 @@ import pytest
 import oracle
 import sepset as ss
 from sepset.inference import costs
-from sepset.inference.hybrid.components import components
-from sepset.inference.hybrid.coordinates import Coordinates
+from sepset.inference.gaussian.components import components
+from sepset.inference.gaussian.coordinates import Coordinates
 from sepset.inference.hybrid.posteriors import Posterior
 from support.random_gaussians import linear_net
 from support.tolerances import CLOSE, STANDARD_ERRORS

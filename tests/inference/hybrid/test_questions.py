@@ -13,8 +13,8 @@ from scipy.stats import norm
 import oracle
 import sepset as ss
 from sepset.inference import costs
+from sepset.inference.gaussian.widths import Widths
 from sepset.inference.hybrid.questions import RegressionQuestions
-from sepset.inference.hybrid.widths import Widths
 from sepset.inference.result import Guarantee
 from sepset.variables.evidence import Evidence
 from support.blocks import in_blocks

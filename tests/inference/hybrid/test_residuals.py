@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.inference.hybrid.components import components
-from sepset.inference.hybrid.coordinates import Coordinates
+from sepset.inference.gaussian.components import components
+from sepset.inference.gaussian.coordinates import Coordinates
 from sepset.inference.hybrid.posteriors import Posterior
 from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.hybrid.residuals import residual

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.inference.hybrid.conditioning import CompletedRows, Groups
-from sepset.inference.hybrid.coordinates import Coordinates
+from sepset.inference.gaussian.conditioning import CompletedRows, Groups
+from sepset.inference.gaussian.coordinates import Coordinates
 from sepset.kernels.hybrid import conditioning
 
 KERNELS = ("spread", "_load", "_measure", "fill", "_correct", "add_moments", "add_spreads", "_covariance", "disturb")

@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sepset.inference.hybrid.conditioning import CompletedRows, Groups, Spread, TwofoldSpread
-from sepset.inference.hybrid.coordinates import Coordinates
+from sepset.inference.gaussian.conditioning import CompletedRows, Groups, Spread, TwofoldSpread
+from sepset.inference.gaussian.coordinates import Coordinates
 from sepset.kernels.hybrid import twofold
 from sepset.kernels.kernel import Kernel
 from support.exact_gaussians import cancelling_lines, joint_of, network, random_findings

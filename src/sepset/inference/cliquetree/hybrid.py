@@ -24,13 +24,13 @@ from sepset.inference.evidencerows import (
 )
 from sepset.inference.exact.messages import calibrate
 from sepset.inference.exact.tree import PreparedTree
-from sepset.inference.hybrid.coordinates import Coordinates
+from sepset.inference.gaussian.coordinates import Coordinates
+from sepset.inference.gaussian.widths import all_regressions
 from sepset.inference.hybrid.discretepart import DiscretePart, discrete_part
 from sepset.inference.hybrid.moments import RegressionMoments
 from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.hybrid.rows import HybridRows
 from sepset.inference.hybrid.widerows import WideRows
-from sepset.inference.hybrid.widths import all_regressions
 from sepset.inference.method import ContextMoments, EliminationMethod
 from sepset.inference.values import Values, checked_regressions, checked_values, named_values, replaced
 from sepset.problem import Problem

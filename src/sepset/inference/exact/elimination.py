@@ -27,10 +27,10 @@ from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference.buckets.evidencefactors import reduced_factors
 from sepset.inference.buckets.pool import product
 from sepset.inference.exact.digits import canonical_loss
-from sepset.inference.hybrid.ancestry import AncestralAnswer, AncestralMarginals
+from sepset.inference.gaussian.ancestry import AncestralAnswer, AncestralMarginals
+from sepset.inference.gaussian.widths import Widths, all_regressions
 from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.hybrid.wide import WideAnswer
-from sepset.inference.hybrid.widths import Widths, all_regressions
 from sepset.inference.maxima import limited_rows
 from sepset.inference.method import Answer, Best, check_settings
 from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan

@@ -22,8 +22,8 @@ from sepset.base.lazy import lazy
 from sepset.data.missingness import patterns_of
 from sepset.inference import costs
 from sepset.inference.evidencerows import EvidenceRows, distinct_rows
-from sepset.inference.hybrid.conditioning import Groups
-from sepset.inference.hybrid.coordinates import Coordinates
+from sepset.inference.gaussian.conditioning import Groups
+from sepset.inference.gaussian.coordinates import Coordinates
 
 
 @dataclass(frozen=True, slots=True, eq=False)

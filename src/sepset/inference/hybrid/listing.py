@@ -18,8 +18,8 @@ from sepset.base.text import listing
 from sepset.data.missingness import patterns_of
 from sepset.errors import NotApplicable
 from sepset.inference.evidencerows import EvidenceRows
-from sepset.inference.hybrid.conditioning import FOUND, MISSING, Groups, Spread, require_range
-from sepset.inference.hybrid.coordinates import Coordinates
+from sepset.inference.gaussian.conditioning import FOUND, MISSING, Groups, Spread, require_range
+from sepset.inference.gaussian.coordinates import Coordinates
 from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete
 

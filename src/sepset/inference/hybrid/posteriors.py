@@ -17,9 +17,9 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.lazy import lazy
 from sepset.base.logarithms import LOG_2PI
 from sepset.factors.canonical import EPS
-from sepset.inference.hybrid.components import Component
-from sepset.inference.hybrid.conditioning import MISSING, CompletedRows, Spread, require_range
-from sepset.inference.hybrid.precision import SharpRows
+from sepset.inference.gaussian.components import Component
+from sepset.inference.gaussian.conditioning import MISSING, CompletedRows, Spread, require_range
+from sepset.inference.gaussian.precision import SharpRows
 
 SMALL = 1e-200
 """Noise below this or above its inverse is divided among both factors of a product."""

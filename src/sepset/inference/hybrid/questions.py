@@ -33,17 +33,17 @@ from sepset.factors.hybrid import CanonicalTable
 from sepset.factors.moments import Gaussian, GaussianMixture
 from sepset.factors.table import Table
 from sepset.inference import costs
-from sepset.inference.hybrid.ancestry import AncestralAnswer, AncestralMarginals, Ancestry
-from sepset.inference.hybrid.components import Component, components
-from sepset.inference.hybrid.conditioning import FOUND
-from sepset.inference.hybrid.coordinates import Coordinates
+from sepset.inference.gaussian.ancestry import AncestralAnswer, AncestralMarginals, Ancestry
+from sepset.inference.gaussian.components import Component, components
+from sepset.inference.gaussian.conditioning import FOUND
+from sepset.inference.gaussian.coordinates import Coordinates
+from sepset.inference.gaussian.narroworders import NarrowOrder
+from sepset.inference.gaussian.widths import Widths, all_regressions, check_entries
 from sepset.inference.hybrid.discretepart import DiscretePart, discrete_part
-from sepset.inference.hybrid.narroworders import NarrowOrder
 from sepset.inference.hybrid.posteriors import Posterior
 from sepset.inference.hybrid.residuals import canonical_loss, residual
 from sepset.inference.hybrid.weightedcontexts import WeightedContexts, Weights, weighted
 from sepset.inference.hybrid.wide import WideAnswer, WideQuestions
-from sepset.inference.hybrid.widths import Widths, all_regressions, check_entries
 from sepset.inference.method import (
     LARGEST_RESIDUAL,
     Answer,

@@ -30,8 +30,8 @@ from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.lazy import lazy
 from sepset.base.logarithms import LOG_2PI
 from sepset.factors.canonical import EPS
-from sepset.inference.hybrid.components import Component
-from sepset.inference.hybrid.conditioning import MISSING
+from sepset.inference.gaussian.components import Component
+from sepset.inference.gaussian.conditioning import MISSING
 from sepset.inference.hybrid.posteriors import Posterior
 
 ROUNDING = 1e-9

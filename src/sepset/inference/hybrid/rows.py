@@ -28,13 +28,13 @@ from sepset.inference import costs
 from sepset.inference.capabilities import answer_rows, summed_marginals, with_values
 from sepset.inference.completion import complete_rows, draw_rows
 from sepset.inference.evidencerows import EvidenceRows, ListedRows, RowAnswers, RowValues, Workers
+from sepset.inference.gaussian.conditioning import CompletedRows
+from sepset.inference.gaussian.coordinates import Coordinates
+from sepset.inference.gaussian.precision import NOTHING, Budget, sharp_rows
 from sepset.inference.hybrid.choices import Choices, Part
 from sepset.inference.hybrid.completestates import CompleteStates
-from sepset.inference.hybrid.conditioning import CompletedRows
-from sepset.inference.hybrid.coordinates import Coordinates
 from sepset.inference.hybrid.listing import completions, covariances, singular, without_density
 from sepset.inference.hybrid.mixturemodes import mixture_modes
-from sepset.inference.hybrid.precision import NOTHING, Budget, sharp_rows
 from sepset.inference.method import Prepared
 from sepset.variables.universe import Universe
 

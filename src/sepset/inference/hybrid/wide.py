@@ -18,11 +18,11 @@ from sepset.base.lazy import lazy
 from sepset.factors.moments import Gaussian
 from sepset.factors.table import Table
 from sepset.inference import costs
-from sepset.inference.hybrid.conditioning import FOUND, MISSING, require_range
-from sepset.inference.hybrid.coordinates import Coordinates
-from sepset.inference.hybrid.narroworders import NarrowOrder
-from sepset.inference.hybrid.precision import DOUBT
-from sepset.inference.hybrid.reversals import Reversals, ReversedRows
+from sepset.inference.gaussian.conditioning import FOUND, MISSING, require_range
+from sepset.inference.gaussian.coordinates import Coordinates
+from sepset.inference.gaussian.narroworders import NarrowOrder
+from sepset.inference.gaussian.precision import DOUBT
+from sepset.inference.gaussian.reversals import Reversals, ReversedRows
 from sepset.inference.hybrid.weightedcontexts import WeightedContexts, Weights
 from sepset.inference.method import Answer, Best
 from sepset.inference.result import Guarantee

@@ -10,10 +10,10 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.inference import costs
 from sepset.inference.evidencerows import EvidenceRows, RowAnswers, Workers, distinct_rows
-from sepset.inference.hybrid.precision import DOUBT
+from sepset.inference.gaussian.precision import DOUBT
+from sepset.inference.gaussian.widths import Widths
 from sepset.inference.hybrid.rows import HybridRows
 from sepset.inference.hybrid.wide import WideQuestions, is_near, variances
-from sepset.inference.hybrid.widths import Widths
 
 
 @dataclass(frozen=True, eq=False)

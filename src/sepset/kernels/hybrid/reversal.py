@@ -20,7 +20,7 @@ Reference: Shachter & Kenley (1989), Gaussian influence diagrams; Bierman (1977)
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -83,6 +83,51 @@ def _turn(
     return total, low_total, gain, keep * low_gain, share, keep * low_share
 
 
+class Rows(NamedTuple):
+    """The slopes of all rows, and for each number a list of the rows that may depend on it.
+
+    Attributes:
+        at, length: where the slopes of each row begin, and their number.
+        column, weight: the numbers that they belong to, and the slopes.
+        head, listed, following: the first place of each number in the lists; the row and the next place there.
+    """
+
+    at: Ints
+    length: Ints
+    column: Ints
+    weight: Floats
+    head: Ints
+    listed: Ints
+    following: Ints
+
+
+class Clique(NamedTuple):
+    """The rows that depend on a number, and its own, over the other numbers in them.
+
+    Attributes:
+        rows: hidden numbers first, then findings.
+        columns: the other numbers.
+        slope: of the number itself in each row.
+        A, own: the slopes of the others in each row, and in that of the number.
+        was: which slopes were there.
+    """
+
+    rows: Ints
+    columns: Ints
+    slope: Floats
+    A: Floats
+    own: Floats
+    was: Bytes
+
+
+class Marks(NamedTuple):
+    """In which turn each row was seen and each number was given its place in a clique, and that place."""
+
+    seen: Ints
+    marked: Ints
+    local: Ints
+
+
 @kernel(work=_passes)
 def reverse_arcs(
     start: Ints, above: Ints, slopes: Floats, variance: Floats, kinds: Bytes, order: Ints, keep: float, gone: float,
@@ -102,160 +147,225 @@ def reverse_arcs(
         order begins, the numbers it depends on and their slopes; the variances that are left of each row.
     """
     n = len(kinds)
-    at, length, capacity = np.zeros(n, np.int64), np.zeros(n, np.int64), max(64, 4 * len(above))
-    column, weight, used = np.empty(capacity, np.int64), np.empty((2, capacity)), 0
-    head, listed, following, links = np.full(n, -1), np.empty(capacity, np.int64), np.empty(capacity, np.int64), 0
+    rows, used, links = _first_rows(start, above, slopes, kinds)
     noise = np.zeros((2, n))
+    noise[0] = variance
+    steps, factors, taken = np.empty(max(64, 4 * n), np.int64), np.empty((2, max(64, 4 * n))), 0
+    begin, below, given = np.zeros(len(order) + 1, np.int64), np.empty(len(rows.column), np.int64), rows.weight.copy()
+    marks = Marks(np.full(n, -1), np.full(n, -1), np.zeros(n, np.int64))
+    for turn in range(len(order)):
+        if cancel[0]:
+            break
+        x = order[turn]
+        found, hidden = _dependent(x, turn, rows, kinds, marks)
+        clique = _clique(x, turn, rows, found, hidden, marks)
+        num, width = clique.was.shape
+        need = 2 * (taken + num + (num - hidden) * width)
+        if need >= len(steps):
+            steps, factors = _places(steps, need), _room(factors, need)
+        for k in range(num):
+            _reverse(clique, k, x, noise, steps, factors, taken, keep, gone)
+            if k < hidden:
+                place = marks.local[clique.rows[k]]
+                clique.own[0, place], clique.own[1, place] = -factors[0, 2 * taken + 1], -factors[1, 2 * taken + 1]
+            taken += 1
+        if num - hidden > width:
+            taken = _combine(clique, noise, hidden, steps, factors, taken, keep, gone)
+        kept = begin[turn]
+        if kept + width >= len(below):
+            below, given = _places(below, kept + width), _room(given, kept + width)
+        begin[turn + 1], rows.length[x] = _conditional(clique, below, given, kept), 0
+        rows = _with_room(rows, used + num * width, links + num * width)
+        used, links = _put_back(clique, rows, used, links)
+    kept = begin[len(order)]
+    return steps[: 2 * taken], factors[:, : 2 * taken], begin, below[:kept], given[:, :kept], noise
+
+
+@kernel(inner=True)
+def _first_rows(start: Ints, above: Ints, slopes: Floats, kinds: Bytes) -> tuple[Rows, int, int]:
+    """The rows as they are given, without findings, and the places used of slopes and lists."""
+    n, capacity, used = len(kinds), max(64, 4 * len(above)), 0
+    rows = Rows(
+        np.zeros(n, np.int64), np.zeros(n, np.int64), np.empty(capacity, np.int64), np.empty((2, capacity)),
+        np.full(n, -1), np.empty(capacity, np.int64), np.empty(capacity, np.int64),
+    )  # fmt: skip
     for i in range(n):
-        noise[0, i] = variance[i]
-        at[i] = used
+        rows.at[i] = used
         if kinds[i] == 0:
             continue
         for edge in range(start[i], start[i + 1]):
             j = above[edge]
             if kinds[j] == HIDDEN and slopes[edge] != 0.0:
-                column[used], weight[0, used], weight[1, used] = j, slopes[edge], 0.0
+                rows.column[used], rows.weight[0, used], rows.weight[1, used] = j, slopes[edge], 0.0
+                rows.listed[used], rows.following[used], rows.head[j] = i, rows.head[j], used
                 used += 1
-                listed[links], following[links], head[j] = i, head[j], links
-                links += 1
-        length[i] = used - at[i]
-    steps, factors, taken = np.empty(max(64, 4 * n), np.int64), np.empty((2, max(64, 4 * n))), 0
-    begin, below, given, kept = (
-        np.zeros(len(order) + 1, np.int64),
-        np.empty(capacity, np.int64),
-        np.empty((2, capacity)),
-        0,
-    )
-    seen, local, marked = np.full(n, -1), np.zeros(n, np.int64), np.full(n, -1)
-    rows, columns = np.empty(n, np.int64), np.empty(n, np.int64)
-    for turn in range(len(order)):
-        if cancel[0]:
-            break
-        x, num = order[turn], 0
-        link = head[x]
-        while link >= 0:  # the rows that depend on it, each once
-            r = listed[link]
-            if seen[r] != turn:
-                seen[r] = turn
-                for e in range(at[r], at[r] + length[r]):
-                    if column[e] == x:
-                        rows[num] = r
-                        num += 1
-                        break
-            link = following[link]
-        chosen = np.sort(rows[:num])
-        hidden = 0
-        for r in chosen:
-            if kinds[r] == HIDDEN:
-                rows[hidden] = r
-                hidden += 1
-        place = hidden
-        for r in chosen:
-            if kinds[r] == FOUND:
-                rows[place] = r
-                place += 1
-        width = 0
-        for k in range(-1, num):  # the numbers that these rows depend on, and those that are children
-            r = x if k < 0 else rows[k]
-            for e in range(at[r], at[r] + length[r]):
-                j = column[e]
-                if j != x and marked[j] != turn:
-                    marked[j], local[j], columns[width] = turn, width, j
-                    width += 1
-            if 0 <= k < hidden and marked[r] != turn:
-                marked[r], local[r], columns[width] = turn, width, r
+        rows.length[i] = used - rows.at[i]
+    return rows, used, used
+
+
+@kernel(inner=True)
+def _with_room(rows: Rows, slopes: int, links: int) -> Rows:
+    """The same rows, with room for at least so many slopes and places in lists."""
+    column, weight, listed, following = rows.column, rows.weight, rows.listed, rows.following
+    if slopes >= len(column):
+        column, weight = _places(column, slopes), _room(weight, slopes)
+    if links >= len(listed):
+        listed, following = _places(listed, links), _places(following, links)
+    return Rows(rows.at, rows.length, column, weight, rows.head, listed, following)
+
+
+@kernel(inner=True)
+def _depends(rows: Rows, r: int, x: int) -> bool:
+    """Whether a row has a slope for a number."""
+    for e in range(rows.at[r], rows.at[r] + rows.length[r]):
+        if rows.column[e] == x:
+            return True
+    return False
+
+
+@kernel(inner=True)
+def _dependent(x: int, turn: int, rows: Rows, kinds: Bytes, marks: Marks) -> tuple[Ints, int]:
+    """The rows that depend on a number, each once, hidden ones first, parents first; and how many are hidden."""
+    num, hidden, link = 0, 0, rows.head[x]
+    found = np.empty(16, np.int64)
+    while link >= 0:
+        r = rows.listed[link]
+        if marks.seen[r] != turn and _depends(rows, r, x):
+            if num == len(found):
+                found = _places(found, num)
+            found[num] = r
+            num, hidden = num + 1, hidden + (kinds[r] == HIDDEN)
+        marks.seen[r], link = turn, rows.following[link]
+    chosen, first, second = np.sort(found[:num]), 0, hidden
+    for r in chosen:
+        if kinds[r] == HIDDEN:
+            found[first] = r
+            first += 1
+        else:
+            found[second] = r
+            second += 1
+    return found[:num], hidden
+
+
+@kernel(inner=True)
+def _clique(x: int, turn: int, rows: Rows, found: Ints, hidden: int, marks: Marks) -> Clique:
+    """The rows that depend on a number, over all other numbers in them; children that are hidden are among these."""
+    num, width, most = len(found), 0, hidden + rows.length[x]
+    for r in found:
+        most += rows.length[r]
+    columns = np.empty(most, np.int64)
+    for k in range(-1, num):
+        r = x if k < 0 else found[k]
+        for e in range(rows.at[r], rows.at[r] + rows.length[r] + (0 <= k < hidden)):
+            j = r if e == rows.at[r] + rows.length[r] else rows.column[e]
+            if j != x and marks.marked[j] != turn:
+                marks.marked[j], marks.local[j], columns[width] = turn, width, j
                 width += 1
-        A, own, was = np.zeros((2, num, width)), np.zeros((2, width)), np.zeros((num, width), np.uint8)
-        d = np.zeros((2, num))
-        for e in range(at[x], at[x] + length[x]):
-            own[0, local[column[e]]], own[1, local[column[e]]] = weight[0, e], weight[1, e]
-        for k in range(num):
-            r = rows[k]
-            for e in range(at[r], at[r] + length[r]):
-                if column[e] == x:
-                    d[0, k], d[1, k] = weight[0, e], weight[1, e]
-                else:
-                    c = local[column[e]]
-                    A[0, k, c], A[1, k, c], was[k, c] = weight[0, e], weight[1, e], 1
-        need = taken + num + (num - hidden) * width
-        if 2 * need >= len(steps):
-            steps = _places(steps, 2 * need)
-            factors = _room(factors, 2 * need)
-        for k in range(num):
-            r = rows[k]
-            total, low_total, gain, low_gain, share, low_share = _turn(
-                d[0, k], d[1, k], noise[0, r], noise[1, r], noise[0, x], noise[1, x], keep
-            )
-            for c in range(width):
-                a, low_a, b, low_b = A[0, k, c], A[1, k, c], own[0, c], own[1, c]
-                if b == 0.0 and a == 0.0:
-                    continue
-                A[0, k, c], A[1, k, c] = _plus(a, low_a, d[0, k], d[1, k], b, low_b, keep, gone)
-                b, low_b = multiply(share, low_share, b, low_b)
-                own[0, c], own[1, c] = _plus(b, keep * low_b, -gain, -low_gain, a, low_a, keep, gone)
-            if k < hidden:
-                own[0, local[r]], own[1, local[r]] = gain, low_gain
-            noise[0, x], noise[1, x] = multiply(share, low_share, noise[0, x], noise[1, x])
-            noise[1, x] *= keep
-            noise[0, r], noise[1, r] = total, low_total
-            steps[2 * taken], steps[2 * taken + 1] = r, x
-            factors[0, 2 * taken], factors[1, 2 * taken] = d[0, k], d[1, k]
-            factors[0, 2 * taken + 1], factors[1, 2 * taken + 1] = -gain, -low_gain
-            taken += 1
-        if num - hidden > width:
-            taken = _combine(A, rows, noise, hidden, num, width, steps, factors, taken, keep, gone)
-        need = kept + width
-        if need >= len(below):
-            below = _places(below, need)
-            given = _room(given, need)
-        for c in range(width):
-            if own[0, c] != 0.0:
-                below[kept], given[0, kept], given[1, kept] = columns[c], own[0, c], own[1, c]
-                kept += 1
-        begin[turn + 1], length[x] = kept, 0
-        need = used + num * width
-        if need >= len(column):
-            column = _places(column, need)
-            weight = _room(weight, need)
-        need = links + num * width
-        if need >= len(listed):
-            listed = _places(listed, need)
-            following = _places(following, need)
-        for k in range(num):
-            r = rows[k]
-            if length[r] < width:
-                at[r] = used
-            length[r], e = 0, at[r]
-            for c in range(width):
-                if A[0, k, c] != 0.0:
-                    column[e], weight[0, e], weight[1, e] = columns[c], A[0, k, c], A[1, k, c]
-                    e += 1
-                    if not was[k, c]:
-                        listed[links], following[links], head[columns[c]] = r, head[columns[c]], links
-                        links += 1
-            length[r] = e - at[r]
-            used = max(used, e)
-    return steps[: 2 * taken], factors[:, : 2 * taken], begin, below[:kept], given[:, :kept], noise
+    slope, own = np.zeros((2, num)), np.zeros((2, width))
+    A, was = np.zeros((2, num, width)), np.zeros((num, width), np.uint8)
+    for e in range(rows.at[x], rows.at[x] + rows.length[x]):
+        c = marks.local[rows.column[e]]
+        own[0, c], own[1, c] = rows.weight[0, e], rows.weight[1, e]
+    for k in range(num):
+        for e in range(rows.at[found[k]], rows.at[found[k]] + rows.length[found[k]]):
+            if rows.column[e] == x:
+                slope[0, k], slope[1, k] = rows.weight[0, e], rows.weight[1, e]
+            else:
+                c = marks.local[rows.column[e]]
+                A[0, k, c], A[1, k, c], was[k, c] = rows.weight[0, e], rows.weight[1, e], 1
+    return Clique(found, columns[:width], slope, A, own, was)
+
+
+@kernel(inner=True)
+def _reverse(
+    clique: Clique, k: int, x: int, noise: Floats, steps: Ints, factors: Floats, taken: int, keep: float, gone: float
+) -> None:
+    """Turn one row of a clique around, and keep the step."""
+    r, A, own = clique.rows[k], clique.A, clique.own
+    d, low_d = clique.slope[0, k], clique.slope[1, k]
+    total, low_total, gain, low_gain, share, low_share = _turn(
+        d, low_d, noise[0, r], noise[1, r], noise[0, x], noise[1, x], keep
+    )
+    for c in range(own.shape[1]):
+        a, low_a, b, low_b = A[0, k, c], A[1, k, c], own[0, c], own[1, c]
+        if b == 0.0 and a == 0.0:
+            continue
+        A[0, k, c], A[1, k, c] = _plus(a, low_a, d, low_d, b, low_b, keep, gone)
+        b, low_b = multiply(share, low_share, b, low_b)
+        own[0, c], own[1, c] = _plus(b, keep * low_b, -gain, -low_gain, a, low_a, keep, gone)
+    _settle(r, x, d, low_d, gain, low_gain, share, low_share, noise, steps, factors, taken, keep)
+    noise[0, r], noise[1, r] = total, low_total
+
+
+@kernel(inner=True)
+def _settle(
+    r: int, x: int, d: float, low_d: float, gain: float, low_gain: float, share: float, low_share: float,
+    noise: Floats, steps: Ints, factors: Floats, taken: int, keep: float,
+) -> None:  # fmt: skip
+    """Keep a step, and the share of its source's noise that it leaves."""
+    noise[0, x], noise[1, x] = multiply(share, low_share, noise[0, x], noise[1, x])
+    noise[1, x] *= keep
+    steps[2 * taken], steps[2 * taken + 1] = r, x
+    factors[0, 2 * taken], factors[1, 2 * taken] = d, low_d
+    factors[0, 2 * taken + 1], factors[1, 2 * taken + 1] = -gain, -low_gain
+
+
+@kernel(inner=True)
+def _conditional(clique: Clique, below: Ints, given: Floats, kept: int) -> int:
+    """Keep what a number depends on once nothing depends on it; the places used."""
+    for c in range(len(clique.columns)):
+        if clique.own[0, c] != 0.0:
+            below[kept], given[0, kept], given[1, kept] = clique.columns[c], clique.own[0, c], clique.own[1, c]
+            kept += 1
+    return kept
+
+
+@kernel(inner=True)
+def _put_back(clique: Clique, rows: Rows, used: int, links: int) -> tuple[int, int]:
+    """Put the rows of a clique back among all, in their old places if these are large enough; the places used."""
+    columns, A = clique.columns, clique.A
+    for k in range(len(clique.rows)):
+        r = clique.rows[k]
+        if rows.length[r] < len(columns):
+            rows.at[r] = used
+        e = rows.at[r]
+        for c in range(len(columns)):
+            if A[0, k, c] != 0.0:
+                j = columns[c]
+                rows.column[e], rows.weight[0, e], rows.weight[1, e] = j, A[0, k, c], A[1, k, c]
+                e += 1
+                if not clique.was[k, c]:
+                    rows.listed[links], rows.following[links], rows.head[j] = r, rows.head[j], links
+                    links += 1
+        rows.length[r] = e - rows.at[r]
+        used = max(used, e)
+    return used, links
+
+
+@kernel(inner=True)
+def _strongest(clique: Clique, c: int, noise: Floats, first: int, used: Bytes) -> int:
+    """Of the findings that are not used, the one that says most about a number; -1 if none depends on it."""
+    chosen, most = -1, 0.0
+    for k in range(first, len(clique.rows)):
+        if not used[k] and clique.A[0, k, c] != 0.0:
+            strength = abs(clique.A[0, k, c]) / np.sqrt(noise[0, clique.rows[k]])  # its square may be no float
+            if chosen < 0 or strength > most:
+                chosen, most = k, strength
+    return chosen
 
 
 @kernel(inner=True)
 def _combine(
-    A: Floats, rows: Ints, noise: Floats, first: int, last: int, width: int, steps: Ints, factors: Floats, taken: int,
-    keep: float, gone: float,
-) -> int:  # fmt: skip
+    clique: Clique, noise: Floats, first: int, steps: Ints, factors: Floats, taken: int, keep: float, gone: float
+) -> int:
     """Combine findings until each number has at most one row that it comes first in; the number of steps so far."""
-    used = np.zeros(last, np.uint8)
-    for c in range(width):
-        pivot, most = -1, 0.0
-        for k in range(first, last):
-            if not used[k] and A[0, k, c] != 0.0:
-                strength = abs(A[0, k, c]) / np.sqrt(noise[0, rows[k]])  # whose square may leave the range of floats
-                if pivot < 0 or strength > most:
-                    pivot, most = k, strength
+    rows, A, used = clique.rows, clique.A, np.zeros(len(clique.rows), np.uint8)
+    for c in range(len(clique.columns)):
+        pivot = _strongest(clique, c, noise, first, used)
         if pivot < 0:
             continue
         used[pivot], p = 1, rows[pivot]
-        for k in range(first, last):
+        for k in range(first, len(rows)):
             if used[k] or A[0, k, c] == 0.0:
                 continue
             r = rows[k]
@@ -264,19 +374,14 @@ def _combine(
             total, low_total, gain, low_gain, share, low_share = _turn(
                 ratio, low_ratio, noise[0, r], noise[1, r], noise[0, p], noise[1, p], keep
             )
-            for j in range(c, width):
+            for j in range(c + 1, len(clique.columns)):
                 a, low_a, b, low_b = A[0, k, j], A[1, k, j], A[0, pivot, j], A[1, pivot, j]
-                if j > c:
-                    A[0, k, j], A[1, k, j] = _plus(a, low_a, ratio, low_ratio, b, low_b, keep, gone)
-                    b, low_b = multiply(share, low_share, b, low_b)
-                    A[0, pivot, j], A[1, pivot, j] = _plus(b, keep * low_b, -gain, -low_gain, a, low_a, keep, gone)
+                A[0, k, j], A[1, k, j] = _plus(a, low_a, ratio, low_ratio, b, low_b, keep, gone)
+                b, low_b = multiply(share, low_share, b, low_b)
+                A[0, pivot, j], A[1, pivot, j] = _plus(b, keep * low_b, -gain, -low_gain, a, low_a, keep, gone)
             A[0, k, c], A[1, k, c] = 0.0, 0.0
-            noise[0, p], noise[1, p] = multiply(share, low_share, noise[0, p], noise[1, p])
-            noise[1, p] *= keep
+            _settle(r, p, ratio, low_ratio, gain, low_gain, share, low_share, noise, steps, factors, taken, keep)
             noise[0, r], noise[1, r] = total, low_total
-            steps[2 * taken], steps[2 * taken + 1] = r, p
-            factors[0, 2 * taken], factors[1, 2 * taken] = ratio, low_ratio
-            factors[0, 2 * taken + 1], factors[1, 2 * taken + 1] = -gain, -low_gain
             taken += 1
     return taken
 
@@ -300,6 +405,8 @@ def carry_constants(
         terms: filled with the largest term of each.
     """
     for i in range(len(kinds)):
+        if cancel[0]:
+            break
         if kinds[i] == 0:
             continue
         for m in range(len(rows)):

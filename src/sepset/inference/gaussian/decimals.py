@@ -21,9 +21,9 @@ import numpy as np
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.logarithms import LOG_2PI
 from sepset.factors.coordinates import ON_SUPPORT
-from sepset.inference.hybrid.conditioning import FOUND, MISSING
-from sepset.inference.hybrid.coordinates import Coordinates
-from sepset.inference.hybrid.vectors import Decimals
+from sepset.inference.gaussian.conditioning import FOUND, MISSING
+from sepset.inference.gaussian.coordinates import Coordinates
+from sepset.inference.gaussian.vectors import Decimals
 from sepset.kernels.hybrid.conditioning import ROUNDING
 
 ZERO, ONE, HALF, GOLDEN = Decimal(0), Decimal(1), Decimal("0.5"), Decimal("0.6180339887")
@@ -99,7 +99,7 @@ class Sweep:
 
     Reference: Bierman (1977).
     Guarantee: the digits carried less those that cancel; a sum of which none are left is zero.
-    Tested by: inference/hybrid/test_decimals.py::test_sweeps_meet_exact_arithmetic
+    Tested by: inference/gaussian/test_decimals.py::test_sweeps_meet_exact_arithmetic
     """
 
     lines: Sequence[Line]

@@ -20,7 +20,7 @@ from sepset.base.text import readable
 from sepset.errors import TooLarge
 from sepset.inference import costs
 from sepset.inference.evidencerows import ROWS_LOOKED_AT, EvidenceRows, check_numbers
-from sepset.inference.hybrid.narroworders import NarrowOrder, narrow_order
+from sepset.inference.gaussian.narroworders import NarrowOrder, narrow_order
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Vector

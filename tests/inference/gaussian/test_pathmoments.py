@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sepset.inference.hybrid.pathmoments import DecimalSums, NoiseSums
+from sepset.inference.gaussian.pathmoments import DecimalSums, NoiseSums
 from support import rational_normals
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.inference.hybrid import precision
+from sepset.inference.gaussian import precision
 from support.blocks import in_blocks
 from support.exact_gaussians import (
     Line,

@@ -7,9 +7,9 @@ import pytest
 
 import sepset as ss
 from sepset.inference import costs
-from sepset.inference.hybrid.components import components
-from sepset.inference.hybrid.coordinates import Coordinates
-from sepset.inference.hybrid.widths import Widths, all_regressions
+from sepset.inference.gaussian.components import components
+from sepset.inference.gaussian.coordinates import Coordinates
+from sepset.inference.gaussian.widths import Widths, all_regressions
 from sepset.variables.evidence import Evidence
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from sepset.inference.hybrid.decimals import Line as DecimalLine, Sweep
+from sepset.inference.gaussian.decimals import Line as DecimalLine, Sweep
 from support.blocks import in_blocks
 from support.exact_gaussians import Line, far_lines, joint_of, random_findings, square_root
 

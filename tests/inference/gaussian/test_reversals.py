@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sepset.inference.hybrid.conditioning import FOUND, MISSING
-from sepset.inference.hybrid.coordinates import Coordinate, Coordinates
-from sepset.inference.hybrid.narroworders import narrow_order
-from sepset.inference.hybrid.reversals import Reversals
+from sepset.inference.gaussian.conditioning import FOUND, MISSING
+from sepset.inference.gaussian.coordinates import Coordinate, Coordinates
+from sepset.inference.gaussian.narroworders import narrow_order
+from sepset.inference.gaussian.reversals import Reversals
 from support.exact_gaussians import Line, apart, cancelling_lines, joint_of, random_findings, random_lines, square_root
 
 

@@ -32,7 +32,7 @@ from sepset.base.logarithms import LOG_2PI
 from sepset.errors import NotClosed
 from sepset.factors.coordinates import ON_SUPPORT
 from sepset.inference.evidencerows import check_numbers
-from sepset.inference.hybrid.coordinates import Coordinates
+from sepset.inference.gaussian.coordinates import Coordinates
 
 FOUND, MISSING = 1, 2
 
@@ -193,7 +193,7 @@ class TwofoldSpread:
 
     Reference: Dekker (1971).
     Guarantee: exact to about 32 digits less those that cancel.
-    Tested by: inference/hybrid/test_conditioning.py::test_sums_that_cancel_keep_their_digits
+    Tested by: inference/gaussian/test_conditioning.py::test_sums_that_cancel_keep_their_digits
     """
 
     groups: Groups
@@ -261,7 +261,7 @@ class CompletedRows:
 
     Reference: Bierman (1977); Koller & Friedman theorem 7.4.
     Guarantee: exact; small noise keeps its digits.
-    Tested by: inference/hybrid/test_conditioning.py::test_rows_are_conditioned_one_by_one
+    Tested by: inference/gaussian/test_conditioning.py::test_rows_are_conditioned_one_by_one
     """
 
     spread: Spread

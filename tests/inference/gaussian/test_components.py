@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 import sepset as ss
-from sepset.inference.hybrid.components import components
-from sepset.inference.hybrid.conditioning import FOUND, MISSING
-from sepset.inference.hybrid.coordinates import Coordinates
+from sepset.inference.gaussian.components import components
+from sepset.inference.gaussian.conditioning import FOUND, MISSING
+from sepset.inference.gaussian.coordinates import Coordinates
 
 C, D = ss.Discrete("c"), ss.Discrete("d", 3)
 X, Y, Z, W = map(ss.Real, "xyzw")

@@ -113,7 +113,7 @@ def sequential(a: Floats, B: Floats, C: Floats) -> Sequential:
 
     Reference: Shachter & Kenley (1989).
     Guarantee: parameters right to 13 digits; pivots at rounding level are zero.
-    Tested by: inference/hybrid/test_vectors.py::test_coordinates_of_a_vector_in_floats_and_in_exact_fractions
+    Tested by: inference/gaussian/test_vectors.py::test_coordinates_of_a_vector_in_floats_and_in_exact_fractions
     """
     L, D, error = _factored(C)
     size = D.shape[1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sepset.inference import costs
-from sepset.inference.hybrid.narroworders import narrow_order
+from sepset.inference.gaussian.narroworders import narrow_order
 
 
 def star(num):

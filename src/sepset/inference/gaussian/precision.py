@@ -18,9 +18,9 @@ from decimal import Decimal
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
-from sepset.inference.hybrid.conditioning import MISSING, CompletedRows, Groups, Spread, TwofoldSpread
-from sepset.inference.hybrid.coordinates import Coordinates
-from sepset.inference.hybrid.decimals import READ, Line, Read, Sweep, as_decimals, as_floats, lines
+from sepset.inference.gaussian.conditioning import MISSING, CompletedRows, Groups, Spread, TwofoldSpread
+from sepset.inference.gaussian.coordinates import Coordinates
+from sepset.inference.gaussian.decimals import READ, Line, Read, Sweep, as_decimals, as_floats, lines
 from sepset.kernels.hybrid.conditioning import UNIT
 
 NOTHING = np.zeros(0)
@@ -84,7 +84,7 @@ def sharpened(coordinates: Coordinates, spread: Spread, budget: Budget | None = 
 
     Reference: Ziv (1991).
     Guarantee: `errors` are those that are left in doubtful groups.
-    Tested by: inference/hybrid/test_precision.py::test_moments_far_apart_meet_exact_arithmetic
+    Tested by: inference/gaussian/test_precision.py::test_moments_far_apart_meet_exact_arithmetic
     """
     errors, budget = spread_errors(coordinates, spread), budget or Budget()
     left = np.where(errors > DOUBT, np.minimum(errors, 1.0), np.nan)

@@ -8,8 +8,8 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 import sepset as ss
-from sepset.inference.hybrid.conditioning import CompletedRows, Groups, Spread
-from sepset.inference.hybrid.coordinates import Coordinates
+from sepset.inference.gaussian.conditioning import CompletedRows, Groups, Spread
+from sepset.inference.gaussian.coordinates import Coordinates
 from support.exact_gaussians import Line, joint_of, network
 
 D, E = ss.Discrete("d", 2), ss.Discrete("e", 3)

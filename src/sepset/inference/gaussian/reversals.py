@@ -29,9 +29,9 @@ from sepset.base.logarithms import LOG_2PI
 from sepset.base.threads import interruptible
 from sepset.factors.regression import ON_SUPPORT
 from sepset.inference import costs
-from sepset.inference.hybrid.conditioning import FOUND, MISSING, TWOFOLD, require_range
-from sepset.inference.hybrid.coordinates import Coordinates
-from sepset.inference.hybrid.precision import CONFIRMED
+from sepset.inference.gaussian.conditioning import FOUND, MISSING, TWOFOLD, require_range
+from sepset.inference.gaussian.coordinates import Coordinates
+from sepset.inference.gaussian.precision import CONFIRMED
 from sepset.kernels.hybrid.conditioning import UNIT
 
 FULL, HALF = (1.0, 2.0**-92), (0.0, 2.0**-44)
@@ -65,7 +65,7 @@ class Read(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Reversals:
-    """The elimination of all hidden numbers of a network, given an observed set.
+    """The elimination of all hidden variables of a linear Gaussian network, given an observed set.
 
     Attributes:
         coordinates: the regressions.
@@ -77,7 +77,7 @@ class Reversals:
     Cost: for each number the square of those that its clique in the order has.
     Reference: Shachter & Kenley (1989).
     Guarantee: exact; small noise keeps its digits.
-    Tested by: inference/hybrid/test_reversals.py::test_networks_meet_exact_arithmetic
+    Tested by: inference/gaussian/test_reversals.py::test_networks_meet_exact_arithmetic
     """
 
     coordinates: Coordinates

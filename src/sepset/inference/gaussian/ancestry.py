@@ -29,11 +29,11 @@ from sepset.base.lazy import carry_over, lazy
 from sepset.base.logarithms import LOG_2PI
 from sepset.factors.canonical import Cholesky
 from sepset.factors.moments import Gaussian
-from sepset.inference.hybrid.components import Component
-from sepset.inference.hybrid.conditioning import FOUND, MISSING, require_range
-from sepset.inference.hybrid.decimals import ZERO, Line, as_floats, lines
-from sepset.inference.hybrid.pathmoments import DecimalSums, NoiseSums, PathMoments
-from sepset.inference.hybrid.precision import DOUBT, LADDER, MOST_PASSES
+from sepset.inference.gaussian.components import Component
+from sepset.inference.gaussian.conditioning import FOUND, MISSING, require_range
+from sepset.inference.gaussian.decimals import ZERO, Line, as_floats, lines
+from sepset.inference.gaussian.pathmoments import DecimalSums, NoiseSums, PathMoments
+from sepset.inference.gaussian.precision import DOUBT, LADDER, MOST_PASSES
 from sepset.inference.method import Best
 from sepset.kernels.hybrid.conditioning import UNIT
 from sepset.variables.variable import Vector
@@ -78,7 +78,7 @@ class Ancestry:
     Cost: one step for each arc and number asked for or found, and for each ancestor and pair of these.
     Reference: Wright (1934); Koller & Friedman 7.2.
     Guarantee: exact; sums that cancel keep their digits.
-    Tested by: inference/hybrid/test_ancestry.py::test_sums_over_paths_meet_exact_arithmetic
+    Tested by: inference/gaussian/test_ancestry.py::test_sums_over_paths_meet_exact_arithmetic
     """
 
     part: Component

@@ -9,7 +9,7 @@ import pytest
 
 from sepset.api.questions import query
 from sepset.cpds.lineargaussian import LinearGaussian
-from sepset.inference.hybrid.vectors import sequential
+from sepset.inference.gaussian.vectors import sequential
 from sepset.inference.result import Guarantee
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Vector

@@ -12,7 +12,7 @@ import sepset as ss
 from sepset.factors.moments import Gaussian
 from sepset.graphs.graph import ancestors
 from sepset.inference import costs
-from sepset.inference.hybrid.coordinates import Coordinates
+from sepset.inference.gaussian.coordinates import Coordinates
 from sepset.models.jointgaussian import joint_gaussian
 from support.hybrid_rows import random_case
 from support.tolerances import CLOSE

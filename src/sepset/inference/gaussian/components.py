@@ -19,9 +19,9 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Bytes, Ints
 from sepset.base.lazy import lazy
 from sepset.inference import costs
-from sepset.inference.hybrid.conditioning import FOUND, MISSING, Groups, Spread
-from sepset.inference.hybrid.coordinates import Coordinate, Coordinates
-from sepset.inference.hybrid.precision import sharpened
+from sepset.inference.gaussian.conditioning import FOUND, MISSING, Groups, Spread
+from sepset.inference.gaussian.coordinates import Coordinate, Coordinates
+from sepset.inference.gaussian.precision import sharpened
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,7 @@ from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.lazy import lazy
 from sepset.base.logarithms import LOG_2PI
 from sepset.factors.coordinates import ON_SUPPORT
-from sepset.inference.hybrid.decimals import ONE, ZERO, log_of
+from sepset.inference.gaussian.decimals import ONE, ZERO, log_of
 from sepset.kernels.hybrid.conditioning import UNIT
 
 FACTORED = 16.0 * UNIT
@@ -77,7 +77,7 @@ class NoiseSums:
         away: the same for its expectation.
 
     Guarantee: exact; a relation without noise is kept or broken.
-    Tested by: inference/hybrid/test_pathmoments.py::test_moments_of_sums_of_noises
+    Tested by: inference/gaussian/test_pathmoments.py::test_moments_of_sums_of_noises
     """
 
     weights: Floats = field(repr=False)
@@ -238,7 +238,7 @@ class DecimalSums:
 
     Reference: Golub & Van Loan (2013), section 5.2.
     Guarantee: the digits carried less those that cancel.
-    Tested by: inference/hybrid/test_pathmoments.py::test_decimal_numbers_meet_exact_arithmetic
+    Tested by: inference/gaussian/test_pathmoments.py::test_decimal_numbers_meet_exact_arithmetic
     """
 
     columns: list[dict[int, Decimal]]

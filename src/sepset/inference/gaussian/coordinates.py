@@ -25,8 +25,8 @@ from sepset.base.memory import uncollected
 from sepset.factors.moments import Gaussian
 from sepset.factors.regression import Regression
 from sepset.inference import costs
-from sepset.inference.hybrid.vectors import Parameters, sequential
-from sepset.inference.hybrid.widths import all_regressions
+from sepset.inference.gaussian.vectors import Parameters, sequential
+from sepset.inference.gaussian.widths import all_regressions
 from sepset.problem import Problem
 
 NOTHING = np.zeros(0, np.int64)
