@@ -106,3 +106,35 @@ def test_draws_keep_findings_and_moments(monkeypatch):
         deviation = np.sqrt(exact[name].variance())
         assert abs(drawn[0][name].mean() - exact[name].mean()) < 5 * deviation / np.sqrt(20_000)
         assert abs(drawn[0][name].var() / deviation**2 - 1) < 5 * np.sqrt(2 / 20_000)
+
+
+def test_relations_without_noise_have_the_density_of_what_they_follow_from(monkeypatch):
+    """The value of a complete assignment is the product of the CPDs with noise: x2 = 3 x0 - 2 x1, x4 = x3."""
+    x = [ss.Real(f"x{i}") for i in range(6)]
+    net = ss.BayesNet(
+        ss.LinearGaussian(x[0], 1.0, covariance=2.0),
+        ss.LinearGaussian(x[1], 0.5, coefficients=[0.7], covariance=0.3, given=x[0]),
+        ss.LinearGaussian(x[2], 0.0, coefficients=[3.0, -2.0], covariance=0.0, given=[x[0], x[1]]),
+        ss.LinearGaussian(x[3], 0.0, coefficients=[0.2], covariance=0.7, given=x[2]),
+        ss.LinearGaussian(x[4], 0.0, coefficients=[1.0], covariance=0.0, given=x[3]),
+        ss.LinearGaussian(x[5], 0.0, coefficients=[1.5, 1.0], covariance=0.4, given=[x[2], x[4]]),
+    )
+    monkeypatch.setattr(costs, "NUMBERS_SWEPT", 0)
+    found = ss.map_assignment(net, given={"x5": 2.0})
+    z = {**found.assignment, "x5": 2.0}
+    noise = {0: (1.0, 2.0), 1: (0.5 + 0.7 * z["x0"], 0.3), 3: (0.2 * z["x2"], 0.7), 5: (1.5 * z["x2"] + z["x4"], 0.4)}
+    logs = [-0.5 * (np.log(2 * np.pi * v) + (z[f"x{i}"] - mean) ** 2 / v) for i, (mean, v) in noise.items()]
+    assert found.log_value == pytest.approx(sum(logs), rel=1e-12)
+    assert z["x2"] == pytest.approx(3 * z["x0"] - 2 * z["x1"], rel=1e-12)
+
+
+def test_a_context_of_one_state_makes_no_mixture():
+    only, x, y = ss.Discrete("only", ["one"]), ss.Real("x"), ss.Real("y")
+    net = ss.BayesNet(
+        ss.TableCPD(only, [1.0]),
+        ss.LinearGaussian(x, [[2.0]], covariance=[[[0.25]]], by=only),
+        ss.LinearGaussian(y, 0.0, coefficients=[1.0], covariance=1.0, given=x),
+    )
+    found = ss.map_assignment(net, over=["x"])
+    assert found.assignment["x"] == pytest.approx(2.0)
+    assert found.log_value == pytest.approx(-0.5 * np.log(2 * np.pi * 0.25))

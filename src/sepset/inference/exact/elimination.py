@@ -345,8 +345,8 @@ class PreparedElimination:
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out first."""
-        if (wide := self.wide(over, evidence)) is not None:
-            return wide.best()
+        if (wide := self.wide(over, evidence)) is not None and (peak := wide.best()) is not None:
+            return peak
         if (moments := self.by_moments(over, evidence)) is not None:
             return moments.best(evidence, over)
         carried = self._carried(over, evidence) if over else None

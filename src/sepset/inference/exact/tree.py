@@ -164,8 +164,8 @@ class PreparedTree:
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out first."""
-        if (wide := self.wide(over, evidence)) is not None:
-            return wide.best()
+        if (wide := self.wide(over, evidence)) is not None and (peak := wide.best()) is not None:
+            return peak
         moments = self.by_moments(over, evidence)
         return self._elimination.best(evidence, over) if moments is None else moments.best(evidence, over)
 

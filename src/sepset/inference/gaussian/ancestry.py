@@ -38,6 +38,9 @@ from sepset.inference.method import Best
 from sepset.kernels.hybrid.conditioning import UNIT
 from sepset.variables.variable import Vector
 
+LEAST_SHARE = 1e-3
+"""Of a deviation, what the numbers before it must leave of it, for a log determinant to have ten digits."""
+
 RANGE = 1e-140
 """Deviations and expectations below this or above its inverse are computed in decimal numbers."""
 
@@ -270,7 +273,9 @@ class AncestralAnswer:
         return Gaussian._make(self.scope, mean, covariance)
 
     def best(self, over: Sequence[int]) -> Best | None:
-        """The most probable values of these variables, which are its own; None if they have no joint density.
+        """The most probable values of these variables, which are its own.
+
+        None if they have no joint density, or one that their covariance has too few digits for.
 
         Args:
             over: their positions, in the order of `scope`.
@@ -280,6 +285,8 @@ class AncestralAnswer:
         mean, covariance = np.atleast_1d(self.distribution.mu), self.distribution.covariance
         chol = Cholesky.of(covariance[None])
         if not chol.definite.all():
+            return None
+        if (np.diagonal(chol.lower[0]) < LEAST_SHARE).any():
             return None
         pivots = np.diagonal(chol.lower[0]) / chol.scale[0]
         log_peak = -0.5 * len(mean) * LOG_2PI - float(np.log(pivots).sum())

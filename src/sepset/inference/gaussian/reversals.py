@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import Bytes, Floats, Ints
+from sepset.base.arraytypes import Bools, Bytes, Floats, Ints
 from sepset.base.lazy import lazy
 from sepset.base.logarithms import LOG_2PI
 from sepset.base.threads import interruptible
@@ -144,9 +144,28 @@ class Reversals:
 
     @lazy
     def log_peak(self) -> tuple[float, int]:
-        """The log density of those eliminated last at their means, and the number of them without noise."""
+        """The log density of those eliminated last at their means, and the number of them without noise.
+
+        Where some follow from others without noise, it is the density of those that come first, if all are asked for.
+        """
         noise = self.noise[len(self.order) - self.last :]
-        return float(-0.5 * (LOG_2PI + np.log(noise[noise > 0])).sum()), int((noise == 0).sum())
+        certain = int((noise == 0).sum())
+        logs = float(-0.5 * (LOG_2PI + np.log(noise[noise > 0])).sum())
+        return (logs + self._log_scale if certain else logs), certain
+
+    @property
+    def _log_scale(self) -> float:
+        r"""The sum of $\log |d|$ over the relations $r = d x + \dots$ without noise that were turned around."""
+        rows = self._full.steps[::2]
+        slopes, gains = self._full.factors[0].reshape(-1, 2).T
+        turned = (self._parameters[2][rows] == 0.0) & (self.kinds[rows] == MISSING) & (gains != 0.0)
+        _, first = np.unique(rows[turned], return_index=True)
+        return float(np.log(np.abs(slopes[turned][first])).sum())
+
+    @property
+    def has_certain_findings(self) -> bool:
+        """Whether observed numbers follow from their parents without noise."""
+        return bool((self._parameters[2][self.kinds == FOUND] == 0.0).any())
 
     def rows(self, values: Floats) -> ReversedRows:
         """Rows of evidence with these observed numbers; other columns are not looked at.
@@ -161,6 +180,13 @@ class Reversals:
             error = self._error(made, rough, found.terms)
         require_range(made.values, made.log_density[made.log_density > -np.inf])
         return made._replace(error=error)
+
+    def is_singular(self, rows: ReversedRows) -> Bools:
+        """For each row, whether findings follow from others without noise, and which of them depends on the order.
+
+        If nothing is hidden, each follows from its parents.
+        """
+        return (rows.exact > 0) & bool(len(self.order))
 
     def _finished(self, values: Floats, found: Read, known: Steps) -> ReversedRows:
         is_found, filled = self.kinds == FOUND, values.copy()

@@ -468,7 +468,8 @@ class RegressionQuestions:
 
     def _check_maximum(self, asked: Sequence[Posterior], reals: Sequence[int], over: Sequence[int]) -> None:
         """Raise if the density of real variables to be maximized is a mixture."""
-        if any(v not in over for p in asked for v in p.component.by):
+        cards = self.problem.variables.cards
+        if any(v not in over and cards[v] > 1 for p in asked for v in p.component.by):
             names = listing(sorted(self.problem.variables[v].name for v in reals))
             raise NotClosed(
                 f"The density of {names} with the other variables summed out is a mixture of Gaussians, whose maximum "
@@ -488,7 +489,7 @@ class RegressionQuestions:
         """The joint state of the contexts of a part, from the codes of discrete variables."""
         state: Any = 0
         for v in posterior.component.by:
-            state = state * int(self.problem.variables.cards[v]) + codes[v]
+            state = state * int(self.problem.variables.cards[v]) + codes.get(v, 0)
         return state
 
     def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:

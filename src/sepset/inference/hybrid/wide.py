@@ -111,8 +111,14 @@ class WideAnswer:
         rank[order] = np.arange(len(order)) - (len(order) - self.reversals.last)
         return np.asarray(self.reversals.covariance[rank[own][:, None], rank[own]])
 
-    def best(self) -> Best:
-        """The most probable values of all targets."""
+    def best(self) -> Best | None:
+        """The most probable values of all targets.
+
+        None if some follow from others without noise, and findings do as well, or not everyone is a target.
+        """
+        is_partial = self.reversals.last < len(self.reversals.order)
+        if self.reversals.log_peak[1] and (is_partial or self.reversals.has_certain_findings):
+            return None
         contexts = self._weighted(*self.reversals.log_peak)
         states = [v for v in self.targets if v not in self._coordinates.families]
         log_value, found = contexts.log_partition, {}
@@ -180,14 +186,14 @@ class WideQuestions:
     _eliminations: Cache[Reversals] = field(default_factory=lambda: Cache(4), repr=False)
 
     def answer(self, targets: Sequence[int], evidence: Evidence, order: NarrowOrder) -> WideAnswer | None:
-        """The numbers of a question; None if it loses digits."""
+        """The numbers of a question; None if it loses digits, or findings follow from others without noise."""
         values = self.values(evidence)
         if not self.is_in_range or not is_near(values):
             return None
         reversals = self.reversals(targets, evidence, order)
         row = reversals.rows(values[None])
         found = WideAnswer(self.problem, tuple(targets), order, reversals, row, evidence, self.contexts)
-        return found if found.residual <= DOUBT else None
+        return found if found.residual <= DOUBT and not reversals.is_singular(row)[0] else None
 
     def reversals(self, targets: Sequence[int], evidence: Evidence, order: NarrowOrder) -> Reversals:
         """The elimination of all hidden numbers that a question needs."""

@@ -33,7 +33,7 @@ class WideRows:
     def answers(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> tuple[Ints, RowAnswers]:
         """The rows that were answered so, and their answers: log partitions and the posteriors of all targets.
 
-        Others have no narrow order, depend on hidden states or lose digits.
+        Others have no narrow order, depend on hidden states, lose digits or follow from each other without noise.
         """
         cards = self.questions.problem.variables.cards
         states, places = [t for t in targets if cards[t]], [np.zeros(0, np.int64)]
@@ -73,7 +73,8 @@ class WideRows:
             part = np.arange(first, min(len(rows), first + step))
             values = self._values(rows.take(part))
             read = reversals.rows(values)
-            found.log_partition[part], off[part] = read.log_density, read.error if is_near(values) else np.inf
+            is_sure = is_near(values) & ~reversals.is_singular(read)
+            found.log_partition[part], off[part] = read.log_density, np.where(is_sure, read.error, np.inf)
             for v, (mean, variance) in found.moments.items():
                 own = coordinates.column(v)
                 mean[part], variance[part] = read.values[:, own], spread[own]
