@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Bools, Floats, Ints
-from sepset.base.leastsquares import COLLINEAR, ROUNDING, are_near_dependent, least_squares
+from sepset.base.leastsquares import are_near_dependent
 from sepset.base.logarithms import LOG_2PI
 from sepset.cpds.counts import joint_codes, unseen_message
 from sepset.cpds.parameters import (
@@ -52,6 +52,9 @@ from sepset.variables.variable import Discrete
 
 if TYPE_CHECKING:
     from sepset.cpds.lineargaussian import LinearGaussian
+
+INEXACT = 1e-6
+"""The relative error of parameters above which an estimate in closed form is not called exact."""
 
 COLLAPSED = 1e-12
 """The fraction of the variance of the whole column at or below which a variance counts as zero."""
@@ -366,13 +369,12 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         )
 
     def facts(self, stats: Scatters, *, has_rows: bool) -> dict[str, object]:
-        """Whether parents are collinear, and whether the residual variance has only a few digits."""
+        """Whether parents are collinear, and whether coefficients or the residual variance have only a few digits."""
         known = self.cpd.centered(stats)
         found: dict[str, object] = {}
         full, size = width(self.cpd.given), self.cpd.child.size
-        least = ROUNDING if has_rows else COLLINEAR
-        fits = [least_squares(s.mean, s.products, size, least) for s in known.contexts if s.count > 0] if full else []
-        low = min((fit.rank for fit in fits), default=full)
+        seen = [s for s in known.contexts if s.count > 0] if full else []
+        low = min((s.fit(size).rank for s in seen), default=full)
         if low < full:
             found["parent_rank"] = f"{low} of {full}; coefficients are those of least norm"
         share = float(residual_shares(self.cpd.covariance, known).min(initial=1.0))
@@ -381,7 +383,17 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
                 f"{share:.1e} of the child's; from sums of squares its relative error is about "
                 f"{min(100 * EPSILON / share, 1.0):.1g}; rows in memory give it accurately"
             )
+        if (error := self.relative_error(known)) > INEXACT:
+            found["relative_error"] = error
         return found
+
+    def relative_error(self, known: Scatters) -> float:
+        """How far rounding may have moved this estimate from these statistics, relative to it: at most one."""
+        share = float(residual_shares(self.cpd.covariance, known).min(initial=1.0))
+        parts = zip(known.contexts, self.cpd.intercept, self.cpd.coefficients, strict=True)
+        lines = max((s.relative_error(a, B) for s, a, B in parts if s.count > 0), default=0.0)
+        left = share if known.roots is None else share**0.5
+        return max(lines, min(1.0, EPSILON / max(left, EPSILON)))
 
     @property
     def is_conjugate(self) -> bool:

@@ -21,13 +21,19 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.checks import row_weights
 from sepset.base.frozen import fill
+from sepset.base.leastsquares import (
+    LinearFit,
+    fit_root,
+    least_squares,
+    relative_error,
+    residual_products,
+    semidefinite_root,
+)
 from sepset.data.dataset import Dataset
 from sepset.data.families import Scope
+from sepset.data.scatterroots import Parts, merged_roots, roots_of
 from sepset.errors import DataError
 from sepset.variables.variable import Vector
-
-Parts = tuple[Floats, Floats, Floats]
-"""Counts, means and scatters, with one axis over contexts."""
 
 SMALLEST, LARGEST = 1e-140, 1e140
 """Between these, sums of squares over any number of rows are floats with all their digits."""
@@ -247,6 +253,7 @@ class Scatter:
         count: $M$, the number or the total weight of the rows.
         mean: $\bar{\mathbf x}$, one entry per column.
         products: $S$, the centered sums of products, square.
+        root: $A$ with $S = A^\top A$, computed from rows where their products have lost digits; else None.
 
     >>> first, second = Scatter.of([1.0, 3.0]), Scatter.of([5.0])
     >>> (first + second).mean.tolist(), (first + second).products.tolist()
@@ -256,13 +263,14 @@ class Scatter:
     count: float
     mean: Floats
     products: Floats
+    root: Floats | None
 
-    def __init__(self, count: float, mean: ArrayLike, products: ArrayLike) -> None:
+    def __init__(self, count: float, mean: ArrayLike, products: ArrayLike, root: Floats | None = None) -> None:
         center = np.array(mean, dtype=np.float64).reshape(-1)
         matrix = np.array(products, dtype=np.float64).reshape(len(center), len(center))
         if not (np.isfinite(count) and count >= 0 and np.isfinite(center).all() and np.isfinite(matrix).all()):
             raise DataError(f"Statistics are finite, with a count >= 0; found {count}, {center} and {matrix}.")
-        fill(self, count=float(count), mean=center, products=0.5 * (matrix + matrix.T))
+        fill(self, count=float(count), mean=center, products=0.5 * (matrix + matrix.T), root=root)
 
     @classmethod
     def of(cls, rows: ArrayLike, weights: ArrayLike | None = None) -> Scatter:
@@ -280,8 +288,7 @@ class Scatter:
             raise DataError(f"Rows are complete finite numbers or vectors of them; found the shape {found.shape}.")
         check_range(x.T, [f"coordinate {i}" for i in range(x.shape[1])], "Rows are finite numbers", 0)
         share = np.ones(len(x)) if weights is None else row_weights(weights, len(x))
-        count, mean, products = centered(x, share)
-        return cls(float(count[0]), mean[0], products[0])
+        return Scatters.of(x, np.zeros(len(x), np.int64), 1, share).contexts[0]
 
     @classmethod
     def nothing(cls, size: int) -> Scatter:
@@ -314,6 +321,25 @@ class Scatter:
             raise DataError("No rows have no covariance. Give data, or a prior.")
         return self.products / self.count
 
+    def fit(self, size: int = 1) -> LinearFit:
+        """The regression of the last `size` columns on the others, from the root where there is one."""
+        if self.root is None:
+            return least_squares(self.mean, self.products, size)
+        return fit_root(self.mean, self.root, size)
+
+    def residual(self, slope: Floats) -> Floats:
+        """The products of what a line with this slope, one row for each of the last columns, leaves of them."""
+        if self.root is None:
+            return residual_products(self.products, slope)
+        split = self.size - len(slope)
+        left = self.root[:, split:] - self.root[:, :split] @ slope.T
+        return left.T @ left
+
+    def relative_error(self, intercept: Floats, slope: Floats) -> float:
+        """How far rounding may have moved a regression that was computed from these statistics, relative to it."""
+        root = None if self.root is None else self.root / np.sqrt(self.count)
+        return relative_error(self.mean, self.covariance, intercept, slope, root)
+
     @property
     def _parts(self) -> Parts:
         return np.array([self.count]), self.mean[None], self.products[None]
@@ -327,7 +353,10 @@ class Scatter:
         return Scatter(float(parts[0][0]), parts[1][0], parts[2][0])
 
     def __add__(self, other: Scatter) -> Scatter:
-        return self._joined(other, merged)
+        if self.root is None and other.root is None:
+            return self._joined(other, merged)
+        self._joined(other, merged)
+        return (Scatters.stacked([self]) + Scatters.stacked([other])).contexts[0]
 
     def __sub__(self, other: Scatter) -> Scatter:
         """The statistics of the rows without those of `other`, which must be among them."""
@@ -345,6 +374,7 @@ class Scatters:
         counts: how many rows (or what total weight) each context has.
         means: their means, `[contexts, columns]`.
         products: their centered sums of products, `[contexts, columns, columns]`.
+        roots: roots of these, computed from rows where products have lost digits; None where they have not.
 
     >>> some = Scatters.of(np.array([[1.0], [3.0], [7.0]]), np.array([0, 0, 1]), 2)
     >>> some, (some + some).contexts[0].products.tolist()
@@ -354,14 +384,15 @@ class Scatters:
     counts: Floats
     means: Floats
     products: Floats
+    roots: Floats | None = None
 
     def __post_init__(self) -> None:
-        fill(self, counts=self.counts, means=self.means, products=self.products)
+        fill(self, counts=self.counts, means=self.means, products=self.products, roots=self.roots)
 
     @classmethod
     def of(cls, rows: Floats, context: Ints, num_contexts: int, weights: Floats | None = None) -> Scatters:
         """The statistics of finite rows, each in its context."""
-        return cls(*centered(rows, weights, context if num_contexts > 1 else None, num_contexts))
+        return cls.of_columns([*rows.T], context, num_contexts, weights)
 
     @classmethod
     def of_columns(
@@ -369,15 +400,22 @@ class Scatters:
     ) -> Scatters:
         """The same from finite columns, which are not copied."""
         places = context if num_contexts > 1 else None
-        return cls(*centered_columns(columns, len(context), weights, places, num_contexts))
+        parts = centered_columns(columns, len(context), weights, places, num_contexts)
+        return cls(*parts, roots_of(parts, columns, weights, context))
 
     @classmethod
     def stacked(cls, contexts: Iterable[Scatter]) -> Scatters:
         """One scatter per context, as arrays."""
         parts = tuple(contexts)
-        return cls(
-            np.array([s.count for s in parts]), np.stack([s.mean for s in parts]), np.stack([s.products for s in parts])
+        arrays = (
+            np.array([s.count for s in parts]),
+            np.stack([s.mean for s in parts]),
+            np.stack([s.products for s in parts]),
         )
+        if all(s.root is None for s in parts):
+            return cls(*arrays)
+        roots = [semidefinite_root(s.products) if s.root is None else s.root for s in parts]
+        return cls(*arrays, np.stack(roots))
 
     @classmethod
     def from_sums(cls, sums: Floats, center: Floats | float = 0.0) -> Scatters:
@@ -403,7 +441,8 @@ class Scatters:
     @property
     def contexts(self) -> tuple[Scatter, ...]:
         """The statistics of each context."""
-        return tuple(map(Scatter, self.counts.tolist(), self.means, self.products))
+        roots = [None] * len(self.counts) if self.roots is None else self.roots
+        return tuple(map(Scatter, self.counts.tolist(), self.means, self.products, roots))
 
     @property
     def size(self) -> int:
@@ -421,7 +460,10 @@ class Scatters:
         return self.counts, self.means, self.products
 
     def __add__(self, other: Scatters) -> Scatters:
-        return Scatters(*merged(self._parts, self._same(other)))
+        parts = merged(self._parts, self._same(other))
+        if self.roots is None and other.roots is None:
+            return Scatters(*parts)
+        return Scatters(*parts, merged_roots(self._parts, other._parts, self.roots, other.roots))
 
     def __sub__(self, other: Scatters) -> Scatters:
         """The statistics without those of rows that are among them."""

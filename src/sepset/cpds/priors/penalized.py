@@ -99,7 +99,11 @@ def _given_variance(scatter: Scatter, prior: WeightPrior, start: Floats, varianc
     """The best coefficients for this variance, and their residual squares."""
     inner, cross, total = scatter.products[:-1, :-1], scatter.products[:-1, -1], float(scatter.products[-1, -1])
     ridge = inner + np.eye(len(start)) * (variance * prior.precision)
-    if prior.rate == 0.0:
+    if prior.rate == 0.0 and scatter.root is not None:
+        rows = np.concatenate([scatter.root[:, :-1], np.eye(len(start)) * math.sqrt(variance * prior.precision)])
+        target = np.concatenate([scatter.root[:, -1], np.zeros(len(start))])
+        beta = np.asarray(np.linalg.lstsq(rows, target, rcond=None)[0], dtype=np.float64)
+    elif prior.rate == 0.0:
         beta = np.asarray(np.linalg.lstsq(ridge, cross, rcond=None)[0], dtype=np.float64)
     else:
         beta = _lasso(ridge, cross, variance * prior.rate, start)
