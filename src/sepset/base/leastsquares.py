@@ -129,7 +129,12 @@ def least_eigenvalues(products: Floats) -> Floats:
 
 
 def relative_error(
-    mean: Floats, covariance: Floats, intercept: Floats, slope: Floats, root: Floats | None = None
+    mean: Floats,
+    covariance: Floats,
+    intercept: Floats,
+    slope: Floats,
+    root: Floats | None = None,
+    rounding: float = EPSILON,
 ) -> float:
     r"""How far rounding may move the coefficients of a regression, relative to them; at most one.
 
@@ -146,6 +151,7 @@ def relative_error(
         mean, covariance: of the parents and then the children.
         intercept, slope: the regression.
         root: of the covariance, where there is one from rows.
+        rounding: $\varepsilon$, the relative error of the covariance or of its root.
 
     Reference: Golub & Van Loan, *Matrix Computations*, section 5.3.8.
 
@@ -161,7 +167,7 @@ def relative_error(
         return 0.0
     if root is None:
         values, vectors = np.linalg.eigh(covariance[np.ix_(varies, varies)] / unit / unit[:, None])
-        moved = EPSILON * (size + child) / np.maximum(values, EPSILON)[:, None]
+        moved = rounding * (size + child) / np.maximum(values, EPSILON)[:, None]
         is_lost = values[0] < COLLINEAR * values[-1]
     else:
         columns = root[:, varies] / unit
@@ -169,7 +175,7 @@ def relative_error(
         known = values > COPIED * values[0]
         left = np.linalg.norm(root[:, slope.shape[1] :] - columns @ lines.T, axis=0)
         values, vectors = values[known], rows[known].T
-        moved = EPSILON * ((size + child) / values[:, None] + left / values[:, None] ** 2)
+        moved = rounding * ((size + child) / values[:, None] + left / values[:, None] ** 2)
         is_lost = values[-1] < DEPENDENT * values[0]
     ends = np.linalg.norm(moved * (mean[varies] / unit @ vectors)[:, None], axis=0)
     whole = np.maximum(np.abs(intercept), child)

@@ -393,7 +393,7 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         parts = zip(known.contexts, self.cpd.intercept, self.cpd.coefficients, strict=True)
         lines = max((s.relative_error(a, B) for s, a, B in parts if s.count > 0), default=0.0)
         left = share if known.roots is None else share**0.5
-        return max(lines, min(1.0, EPSILON / max(left, EPSILON)))
+        return max(lines, min(1.0, known.rounding / max(left, EPSILON)))
 
     @property
     def is_conjugate(self) -> bool:

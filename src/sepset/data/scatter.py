@@ -22,6 +22,7 @@ from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.checks import row_weights
 from sepset.base.frozen import fill
 from sepset.base.leastsquares import (
+    EPSILON,
     LinearFit,
     fit_root,
     least_squares,
@@ -31,7 +32,7 @@ from sepset.base.leastsquares import (
 )
 from sepset.data.dataset import Dataset
 from sepset.data.families import Scope
-from sepset.data.scatterroots import Parts, merged_roots, roots_of
+from sepset.data.scatterroots import Parts, joined_rounding, merged_roots, roots_of
 from sepset.errors import DataError
 from sepset.variables.variable import Vector
 
@@ -169,16 +170,25 @@ def _summed(
     places: Ints | None,
     contexts: int,
 ) -> Parts:
-    """Block by block, each `[columns, rows]`, so that a block is in cache when it is read again."""
+    """Block by block, each `[columns, rows]`, so that a block is in cache when it is read again.
+
+    Values are taken about a first one in each context: means of blocks keep the digits that large values would cost.
+    """
     parts, step = _empty(contexts, size), max(_FEWEST, _CELLS // max(1, size))
+    centers, is_known = np.zeros((contexts, size)), np.zeros(contexts, np.bool_)
     for start in range(0, num_rows, step):
         at = slice(start, start + step)
         block, weight = block_at(at), None if weights is None else weights[at]
+        place = np.zeros(block.shape[1], np.int64) if places is None else places[at]
+        if not is_known.all():
+            new = np.flatnonzero(~is_known[place] if weight is None else ~is_known[place] & (weight > 0))[::-1]
+            centers[place[new]], is_known[place[new]] = block.T[new], True
         if places is None:
-            parts = merged(parts, _block_moments(block, weight))
+            parts = merged(parts, _block_moments(block - centers.T, weight))
         else:
-            _add_by_context(places[at], block, weight, parts)
-    return parts[0], parts[1], np.tril(parts[2]) + np.swapaxes(np.tril(parts[2], -1), -1, -2)
+            _add_by_context(place, block - centers[place].T, weight, parts)
+    scatter = np.tril(parts[2]) + np.swapaxes(np.tril(parts[2], -1), -1, -2)
+    return parts[0], centers + parts[1], scatter
 
 
 def _places(rows: Dataset, scope: Scope) -> Ints:
@@ -254,6 +264,8 @@ class Scatter:
         mean: $\bar{\mathbf x}$, one entry per column.
         products: $S$, the centered sums of products, square.
         root: $A$ with $S = A^\top A$, computed from rows where their products have lost digits; else None.
+        rounding: the error of the products, or of their root, relative to their size. Means are rounded, and so are
+            the differences of large ones where statistics are joined.
 
     >>> first, second = Scatter.of([1.0, 3.0]), Scatter.of([5.0])
     >>> (first + second).mean.tolist(), (first + second).products.tolist()
@@ -264,13 +276,21 @@ class Scatter:
     mean: Floats
     products: Floats
     root: Floats | None
+    rounding: float
 
-    def __init__(self, count: float, mean: ArrayLike, products: ArrayLike, root: Floats | None = None) -> None:
+    def __init__(
+        self,
+        count: float,
+        mean: ArrayLike,
+        products: ArrayLike,
+        root: Floats | None = None,
+        rounding: float = EPSILON,
+    ) -> None:
         center = np.array(mean, dtype=np.float64).reshape(-1)
         matrix = np.array(products, dtype=np.float64).reshape(len(center), len(center))
         if not (np.isfinite(count) and count >= 0 and np.isfinite(center).all() and np.isfinite(matrix).all()):
             raise DataError(f"Statistics are finite, with a count >= 0; found {count}, {center} and {matrix}.")
-        fill(self, count=float(count), mean=center, products=0.5 * (matrix + matrix.T), root=root)
+        fill(self, count=float(count), mean=center, products=0.5 * (matrix + matrix.T), root=root, rounding=rounding)
 
     @classmethod
     def of(cls, rows: ArrayLike, weights: ArrayLike | None = None) -> Scatter:
@@ -338,29 +358,19 @@ class Scatter:
     def relative_error(self, intercept: Floats, slope: Floats) -> float:
         """How far rounding may have moved a regression that was computed from these statistics, relative to it."""
         root = None if self.root is None else self.root / np.sqrt(self.count)
-        return relative_error(self.mean, self.covariance, intercept, slope, root)
+        return relative_error(self.mean, self.covariance, intercept, slope, root, self.rounding)
 
-    @property
-    def _parts(self) -> Parts:
-        return np.array([self.count]), self.mean[None], self.products[None]
-
-    def _joined(self, other: Scatter, join: Callable[[Parts, Parts], Parts]) -> Scatter:
+    def _joined(self, other: Scatter, join: Callable[[Scatters, Scatters], Scatters]) -> Scatter:
         if self.size != other.size:
             raise DataError(f"Statistics of {self.size} columns do not join those of {other.size}.")
-        parts = join(self._parts, other._parts)
-        if any(bad.any() for bad in shortfall(parts, self._parts)):
-            raise DataError(f"{other!r} cannot be taken from {self!r}. Take away only rows that were seen.")
-        return Scatter(float(parts[0][0]), parts[1][0], parts[2][0])
+        return join(Scatters.stacked([self]), Scatters.stacked([other])).contexts[0]
 
     def __add__(self, other: Scatter) -> Scatter:
-        if self.root is None and other.root is None:
-            return self._joined(other, merged)
-        self._joined(other, merged)
-        return (Scatters.stacked([self]) + Scatters.stacked([other])).contexts[0]
+        return self._joined(other, Scatters.__add__)
 
     def __sub__(self, other: Scatter) -> Scatter:
         """The statistics of the rows without those of `other`, which must be among them."""
-        return self._joined(other, without)
+        return self._joined(other, Scatters.__sub__)
 
     def __repr__(self) -> str:
         return f"Scatter({self.count:g} rows, {self.size} columns)"
@@ -385,6 +395,7 @@ class Scatters:
     means: Floats
     products: Floats
     roots: Floats | None = None
+    rounding: float = EPSILON
 
     def __post_init__(self) -> None:
         fill(self, counts=self.counts, means=self.means, products=self.products, roots=self.roots)
@@ -412,10 +423,11 @@ class Scatters:
             np.stack([s.mean for s in parts]),
             np.stack([s.products for s in parts]),
         )
+        rounding = max((s.rounding for s in parts), default=EPSILON)
         if all(s.root is None for s in parts):
-            return cls(*arrays)
+            return cls(*arrays, rounding=rounding)
         roots = [semidefinite_root(s.products) if s.root is None else s.root for s in parts]
-        return cls(*arrays, np.stack(roots))
+        return cls(*arrays, np.stack(roots), rounding)
 
     @classmethod
     def from_sums(cls, sums: Floats, center: Floats | float = 0.0) -> Scatters:
@@ -442,7 +454,8 @@ class Scatters:
     def contexts(self) -> tuple[Scatter, ...]:
         """The statistics of each context."""
         roots = [None] * len(self.counts) if self.roots is None else self.roots
-        return tuple(map(Scatter, self.counts.tolist(), self.means, self.products, roots))
+        rounding = [self.rounding] * len(self.counts)
+        return tuple(map(Scatter, self.counts.tolist(), self.means, self.products, roots, rounding))
 
     @property
     def size(self) -> int:
@@ -453,7 +466,9 @@ class Scatters:
     def pooled(self) -> Scatter:
         """The statistics of all rows, whatever their context."""
         count, mean, products = pooled(self._parts, np.zeros(len(self.counts), np.int64), 1)
-        return Scatter(float(count[0]), mean[0], products[0])
+        size, spread = np.abs(self.means).max(axis=0, initial=0.0), np.sqrt(np.diagonal(products[0]))
+        away = np.divide(size, spread, out=np.zeros_like(size), where=spread > 0).max(initial=0.0) * np.sqrt(count[0])
+        return Scatter(float(count[0]), mean[0], products[0], rounding=min(1.0, self.rounding * (1.0 + float(away))))
 
     @property
     def _parts(self) -> Parts:
@@ -461,16 +476,19 @@ class Scatters:
 
     def __add__(self, other: Scatters) -> Scatters:
         parts = merged(self._parts, self._same(other))
+        rounding = joined_rounding(self._parts, other._parts, parts, max(self.rounding, other.rounding))
         if self.roots is None and other.roots is None:
-            return Scatters(*parts)
-        return Scatters(*parts, merged_roots(self._parts, other._parts, self.roots, other.roots))
+            return Scatters(*parts, rounding=rounding)
+        roots = merged_roots(self._parts, other._parts, self.roots, other.roots)
+        return Scatters(*parts, roots, rounding)
 
     def __sub__(self, other: Scatters) -> Scatters:
         """The statistics without those of rows that are among them."""
         rest = without(self._parts, self._same(other))
         if any(bad.any() for bad in shortfall(rest, self._parts)):
             raise DataError(f"{other!r} cannot be taken from {self!r}. Take away only rows that were seen.")
-        return Scatters(*rest)
+        rounding = joined_rounding(self._parts, other._parts, rest, max(self.rounding, other.rounding))
+        return Scatters(*rest, rounding=rounding)
 
     def _same(self, other: object) -> Parts:
         if not isinstance(other, Scatters) or other.means.shape != self.means.shape:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.base.leastsquares import NEAR, least_eigenvalues, semidefinite_root
+from sepset.base.leastsquares import EPSILON, NEAR, least_eigenvalues, semidefinite_root
 
 Parts = tuple[Floats, Floats, Floats]
 """Counts, means and scatters, with one axis over contexts."""
@@ -49,7 +49,12 @@ def _row_root(rows: Floats, weights: Floats) -> Floats:
 
 
 def merged_roots(one: Parts, other: Parts, roots: Floats | None, others: Floats | None) -> Floats:
-    """The roots of two parts of the data together; products of which no root is known give one."""
+    """The roots of two parts of the data together; products of which no root is known give one.
+
+    >>> part = np.array([2.0]), np.array([[1.0]]), np.array([[[8.0]]])
+    >>> merged_roots(part, part, None, None).round(9).ravel().tolist() in ([4.0], [-4.0])
+    True
+    """
     mine, theirs = (
         np.stack([semidefinite_root(products) for products in part[2]]) if known is None else known
         for part, known in ((one, roots), (other, others))
@@ -58,6 +63,31 @@ def merged_roots(one: Parts, other: Parts, roots: Floats | None, others: Floats 
     share = np.sqrt(one[0] * np.divide(other[0], total, out=np.zeros_like(total), where=total > 0))
     apart = share[:, None, None] * (other[1] - one[1])[:, None]
     return np.stack([triangle(rows) for rows in np.concatenate([mine, theirs, apart], axis=1)])
+
+
+def joined_rounding(one: Parts, other: Parts, joined: Parts, rounding: float) -> float:
+    r"""The error of joined products, or of their root, relative to their size: at most one.
+
+    Means are rounded to $\varepsilon\lvert\bar x\rvert$, which enters with the weight $\sqrt{M_1 M_2 / M}$; products
+    from which others are taken away keep the error of the whole.
+
+    Args:
+        one, other: the moments that were joined.
+        joined: their sum, or their difference.
+        rounding: the relative error of each.
+
+    >>> part = np.array([2.0]), np.array([[1e9]]), np.array([[[2.0]]])
+    >>> 1e-8 < joined_rounding(part, part, (np.array([4.0]), part[1], 2 * part[2]), 1e-16) < 1e-6
+    True
+    """
+    before, after = (np.einsum("cii->ci", part[2]) for part in (one, joined))
+    seen = (one[0] > 0) & (other[0] > 0) & (joined[0] > 0)
+    weight = one[0][seen] * other[0][seen] / joined[0][seen]
+    left = after[seen] > 0
+    inside, size = before[seen][left], after[seen][left]
+    shift = EPSILON * np.maximum(np.abs(one[1]), np.abs(other[1]))[seen] * np.sqrt(weight)[:, None]
+    grown = float(np.sqrt(inside / size).max(initial=1.0)) ** 2
+    return min(1.0, rounding * grown + float((shift[left] / np.sqrt(size)).max(initial=0.0)))
 
 
 def triangle(rows: Floats) -> Floats:

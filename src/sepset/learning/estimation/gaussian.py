@@ -22,8 +22,8 @@ from sepset.base.display import Shown
 from sepset.base.foreign import translated
 from sepset.base.leastsquares import COLLINEAR, least_squares
 from sepset.cpds.lineargaussian import LinearGaussian
-from sepset.cpds.regressionparameters import INEXACT
 from sepset.cpds.priors.penalized import PERFECT, smallest_variances
+from sepset.cpds.regressionparameters import INEXACT
 from sepset.data.dataset import Dataset
 from sepset.data.frames import is_lazy
 from sepset.data.moments import Moments
