@@ -12,7 +12,7 @@ Reference: Koller & Friedman, section 17.2.4; Chan, Golub & LeVeque (1983) for m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
@@ -395,7 +395,7 @@ class Scatters:
     means: Floats
     products: Floats
     roots: Floats | None = None
-    rounding: float = EPSILON
+    rounding: float = field(default=EPSILON, kw_only=True)
 
     def __post_init__(self) -> None:
         fill(self, counts=self.counts, means=self.means, products=self.products, roots=self.roots)
@@ -427,7 +427,7 @@ class Scatters:
         if all(s.root is None for s in parts):
             return cls(*arrays, rounding=rounding)
         roots = [semidefinite_root(s.products) if s.root is None else s.root for s in parts]
-        return cls(*arrays, np.stack(roots), rounding)
+        return cls(*arrays, np.stack(roots), rounding=rounding)
 
     @classmethod
     def from_sums(cls, sums: Floats, center: Floats | float = 0.0) -> Scatters:
@@ -480,7 +480,7 @@ class Scatters:
         if self.roots is None and other.roots is None:
             return Scatters(*parts, rounding=rounding)
         roots = merged_roots(self._parts, other._parts, self.roots, other.roots)
-        return Scatters(*parts, roots, rounding)
+        return Scatters(*parts, roots, rounding=rounding)
 
     def __sub__(self, other: Scatters) -> Scatters:
         """The statistics without those of rows that are among them."""
