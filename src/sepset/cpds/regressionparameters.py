@@ -30,8 +30,10 @@ from sepset.cpds.priors.gaussian import KnownPart
 from sepset.cpds.priors.penalized import (
     COLLAPSE,
     EPSILON,
+    INEXACT,
     TIGHT,
     floored,
+    relative_error,
     residual_shares,
     rounding_variances,
     smallest_eigenvalues,
@@ -52,9 +54,6 @@ from sepset.variables.variable import Discrete
 
 if TYPE_CHECKING:
     from sepset.cpds.lineargaussian import LinearGaussian
-
-INEXACT = 1e-6
-"""The relative error of parameters above which an estimate in closed form is not called exact."""
 
 COLLAPSED = 1e-12
 """The fraction of the variance of the whole column at or below which a variance counts as zero."""
@@ -383,17 +382,9 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
                 f"{share:.1e} of the child's; from sums of squares its relative error is about "
                 f"{min(100 * EPSILON / share, 1.0):.1g}; rows in memory give it accurately"
             )
-        if (error := self.relative_error(known)) > INEXACT:
+        if (error := relative_error(*self.arrays.values(), known)) > INEXACT:
             found["relative_error"] = error
         return found
-
-    def relative_error(self, known: Scatters) -> float:
-        """How far rounding may have moved this estimate from these statistics, relative to it: at most one."""
-        share = float(residual_shares(self.cpd.covariance, known).min(initial=1.0))
-        parts = zip(known.contexts, self.cpd.intercept, self.cpd.coefficients, strict=True)
-        lines = max((s.relative_error(a, B) for s, a, B in parts if s.count > 0), default=0.0)
-        left = share if known.roots is None else share**0.5
-        return max(lines, min(1.0, known.rounding / max(left, EPSILON)))
 
     @property
     def is_conjugate(self) -> bool:

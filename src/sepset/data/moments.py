@@ -17,8 +17,7 @@ from sepset.data.binding import refuse_vector
 from sepset.data.dataset import Dataset
 from sepset.data.engines import LazyRows, lazy_moments
 from sepset.data.families import Scope, discrete_scope
-from sepset.data.scatter import merged, moments_of, pooled, shortfall, without
-from sepset.data.scatterroots import Parts
+from sepset.data.scatter import Parts, merged, moments_of, pooled, shortfall, without
 from sepset.data.sources import Weights, finder, rows_of
 from sepset.errors import DataError, ScopeError
 from sepset.factors.algebra import check_size

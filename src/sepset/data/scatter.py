@@ -4,7 +4,8 @@ $$M, \qquad \bar{\mathbf x} = \frac1M \sum_m w_m \mathbf x[m], \qquad
 S = \sum_m w_m (\mathbf x[m] - \bar{\mathbf x})(\mathbf x[m] - \bar{\mathbf x})^\top$$
 
 Sums of squares lose all digits where means are large; centered products do not. They are taken from rows, merged, and
-taken apart again; `Scatter` is about one set of rows, `Scatters` about one set in each context.
+taken apart again; `Scatter` is about one set of rows, `Scatters` about one set in each context. Products have the
+square of the condition of rows: where columns nearly follow from others, a root $A$ of them, $S = A^\top A$, is kept.
 
 Reference: Koller & Friedman, section 17.2.4; Chan, Golub & LeVeque (1983) for merging.
 """
@@ -23,8 +24,10 @@ from sepset.base.checks import row_weights
 from sepset.base.frozen import fill
 from sepset.base.leastsquares import (
     EPSILON,
+    NEAR,
     LinearFit,
     fit_root,
+    least_eigenvalues,
     least_squares,
     relative_error,
     residual_products,
@@ -32,9 +35,11 @@ from sepset.base.leastsquares import (
 )
 from sepset.data.dataset import Dataset
 from sepset.data.families import Scope
-from sepset.data.scatterroots import Parts, joined_rounding, merged_roots, roots_of
 from sepset.errors import DataError
 from sepset.variables.variable import Vector
+
+Parts = tuple[Floats, Floats, Floats]
+"""Counts, means and scatters, with one axis over contexts."""
 
 SMALLEST, LARGEST = 1e-140, 1e140
 """Between these, sums of squares over any number of rows are floats with all their digits."""
@@ -253,6 +258,87 @@ def _block_moments(block: Floats, weights: Floats | None) -> Parts:
 
 def _average(block: Floats, weights: Floats | None, total: float) -> Floats:
     return np.asarray(block.sum(axis=1) if weights is None else block @ weights) / total
+
+
+def roots_of(parts: Parts, columns: Sequence[Floats], weights: Floats | None, context: Ints) -> Floats | None:
+    """The roots of the moments of columns, one for each context; None unless products have lost digits in some.
+
+    >>> u = np.array([0.0, 1.0, 2.0, 3.0])
+    >>> apart = np.stack([u, u + np.array([1e-9, 0.0, 0.0, 0.0])]) - u.mean()
+    >>> roots_of((np.array([4.0]), np.zeros((1, 2)), (apart @ apart.T)[None]), [*apart], None, np.zeros(4, int)).shape
+    (1, 2, 2)
+    """
+    near = (parts[0] > 0) & (least_eigenvalues(parts[2]) < NEAR) if len(columns) > 1 else np.zeros(1, np.bool_)
+    if not near.any():
+        return None
+    order = np.argsort(context, kind="stable")
+    ends = np.cumsum(np.bincount(context, minlength=len(near)))
+    share = np.ones(len(context)) if weights is None else weights
+    roots = np.stack([semidefinite_root(products) for products in parts[2]])
+    for e in np.flatnonzero(near):
+        rows = order[ends[e - 1] if e else 0 : ends[e]]
+        roots[e] = _row_root(np.stack([column[rows] for column in columns], axis=1), share[rows])
+    return roots
+
+
+def _row_root(rows: Floats, weights: Floats) -> Floats:
+    """The triangular factor of weighted rows, less their mean to the last digit."""
+    apart = rows - weights @ rows / weights.sum()
+    apart -= weights @ apart / weights.sum()
+    return triangle(np.sqrt(weights)[:, None] * apart)
+
+
+def merged_roots(one: Parts, other: Parts, roots: Floats | None, others: Floats | None) -> Floats:
+    """The roots of two parts of the data together; products of which no root is known give one.
+
+    >>> part = np.array([2.0]), np.array([[1.0]]), np.array([[[8.0]]])
+    >>> merged_roots(part, part, None, None).round(9).ravel().tolist() in ([4.0], [-4.0])
+    True
+    """
+    mine, theirs = (
+        np.stack([semidefinite_root(products) for products in part[2]]) if known is None else known
+        for part, known in ((one, roots), (other, others))
+    )
+    total = one[0] + other[0]
+    share = np.sqrt(one[0] * np.divide(other[0], total, out=np.zeros_like(total), where=total > 0))
+    apart = share[:, None, None] * (other[1] - one[1])[:, None]
+    return np.stack([triangle(rows) for rows in np.concatenate([mine, theirs, apart], axis=1)])
+
+
+def joined_rounding(one: Parts, other: Parts, joined: Parts, rounding: float) -> float:
+    r"""The error of joined products, or of their root, relative to their size: at most one.
+
+    Means are rounded to $\varepsilon\lvert\bar x\rvert$, which enters with the weight $\sqrt{M_1 M_2 / M}$; products
+    from which others are taken away keep the error of the whole.
+
+    Args:
+        one, other: the moments that were joined.
+        joined: their sum, or their difference.
+        rounding: the relative error of each.
+
+    >>> part = np.array([2.0]), np.array([[1e9]]), np.array([[[2.0]]])
+    >>> 1e-8 < joined_rounding(part, part, (np.array([4.0]), part[1], 2 * part[2]), 1e-16) < 1e-6
+    True
+    """
+    before, after = (np.einsum("cii->ci", part[2]) for part in (one, joined))
+    seen = (one[0] > 0) & (other[0] > 0) & (joined[0] > 0)
+    weight = one[0][seen] * other[0][seen] / joined[0][seen]
+    left = after[seen] > 0
+    inside, size = before[seen][left], after[seen][left]
+    shift = EPSILON * np.maximum(np.abs(one[1]), np.abs(other[1]))[seen] * np.sqrt(weight)[:, None]
+    grown = float(np.sqrt(inside / size).max(initial=1.0)) ** 2
+    return min(1.0, rounding * grown + float((shift[left] / np.sqrt(size)).max(initial=0.0)))
+
+
+def triangle(rows: Floats) -> Floats:
+    """A square matrix with the products of these rows.
+
+    >>> np.abs(triangle(np.array([[3.0], [4.0]]))).tolist()
+    [[5.0]]
+    """
+    size = rows.shape[1]
+    padded = np.concatenate([rows, np.zeros((max(0, size - len(rows)), size))])
+    return np.asarray(np.linalg.qr(padded, mode="r"))
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)

@@ -123,8 +123,7 @@ class RegressionPrior:
         With $T^\top T$ the centered products of the parents, and $\hat B$ least squares. Each step corrects the one
         before: neither a strong prior nor a weak one costs digits. Errors of $B'$ enter the squares squared.
         """
-        num, size = self.lines.shape
-        split = num - 1
+        size, split = self.size, len(self.lines) - 1
         fit = seen.fit(size)
         fitted = np.concatenate([fit.intercept[None], fit.slope.T])
         with np.errstate(over="ignore", invalid="ignore"):

@@ -22,8 +22,7 @@ from sepset.base.display import Shown
 from sepset.base.foreign import translated
 from sepset.base.leastsquares import COLLINEAR, least_squares
 from sepset.cpds.lineargaussian import LinearGaussian
-from sepset.cpds.priors.penalized import PERFECT, smallest_variances
-from sepset.cpds.regressionparameters import INEXACT
+from sepset.cpds.priors.penalized import INEXACT, PERFECT, relative_error, smallest_variances
 from sepset.data.dataset import Dataset
 from sepset.data.frames import is_lazy
 from sepset.data.moments import Moments
@@ -183,7 +182,7 @@ def fit_regression(
     cpd, least, known = _with_digits(plain, Scatters.stacked([seen]), data, weights)
     noise = _settled(np.where(np.abs(cpd.covariance[0]) > least, cpd.covariance[0], 0.0), singular, seen.count)
     made = cpd.with_parameters(cpd.intercept, cpd.coefficients, covariance=noise[None])
-    lost = made.parameters.relative_error(known)
+    lost = relative_error(made.intercept, made.coefficients, made.covariance, known)
     digits = Guarantee.EXACT if lost <= INEXACT else Guarantee.ESTIMATE
     info = {} if lost <= INEXACT else {"relative_error": lost}
     return LineFit(made, line.rank, seen.size - own.size, guarantees={"parameters": digits}, info=info)
