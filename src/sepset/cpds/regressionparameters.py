@@ -382,7 +382,7 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
                 f"{share:.1e} of the child's; from sums of squares its relative error is about "
                 f"{min(100 * EPSILON / share, 1.0):.1g}; rows in memory give it accurately"
             )
-        if (error := relative_error(*self.arrays.values(), known)) > INEXACT:
+        if (error := relative_error(known, *self.arrays.values())) > INEXACT:
             found["relative_error"] = error
         return found
 

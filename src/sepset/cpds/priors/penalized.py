@@ -153,7 +153,7 @@ def residual_shares(covariance: Floats, stats: Scatters) -> Floats:
     return np.asarray(np.divide(left, squares, out=np.ones_like(left), where=squares > 0).min(axis=1))
 
 
-def relative_error(intercept: Floats, coefficients: Floats, covariance: Floats, known: Scatters) -> float:
+def relative_error(known: Scatters, intercept: Floats, coefficients: Floats, covariance: Floats) -> float:
     """How far rounding may have moved regressions estimated from these statistics, relative to them: at most one."""
     share = float(residual_shares(covariance, known).min(initial=1.0))
     parts = zip(known.contexts, intercept, coefficients, strict=True)

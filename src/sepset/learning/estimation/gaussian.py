@@ -182,7 +182,7 @@ def fit_regression(
     cpd, least, known = _with_digits(plain, Scatters.stacked([seen]), data, weights)
     noise = _settled(np.where(np.abs(cpd.covariance[0]) > least, cpd.covariance[0], 0.0), singular, seen.count)
     made = cpd.with_parameters(cpd.intercept, cpd.coefficients, covariance=noise[None])
-    lost = relative_error(made.intercept, made.coefficients, made.covariance, known)
+    lost = relative_error(known, made.intercept, made.coefficients, made.covariance)
     digits = Guarantee.EXACT if lost <= INEXACT else Guarantee.ESTIMATE
     info = {} if lost <= INEXACT else {"relative_error": lost}
     return LineFit(made, line.rank, seen.size - own.size, guarantees={"parameters": digits}, info=info)
