@@ -25,6 +25,11 @@ that rounding alone makes."""
 DEPENDENT = 1e-12
 """The smallest singular value of the parents' columns, relative to the largest, that counts as a direction."""
 
+COPIED = 1e-14
+"""A singular value that rounding alone leaves of a parent that others determine."""
+
+EPSILON = float(np.finfo(np.float64).eps)
+
 NEAR = 1e-6
 """Parents whose correlations have a smaller eigenvalue are fitted to rows, where these are at hand."""
 
@@ -76,12 +81,28 @@ def fit_rows(rows: Floats, weights: Floats, size: int = 1) -> LinearFit:
     """
     root, split = np.sqrt(weights)[:, None], rows.shape[1] - size
     columns, children = np.concatenate([root, root * rows[:, :split]], axis=1), root * rows[:, split:]
+    lines, residual, rank = _solved(columns, children)
+    return LinearFit(lines[0], lines[1:].T, residual, rank - 1)
+
+
+def fit_root(mean: Floats, root: Floats, size: int = 1) -> LinearFit:
+    r"""The same from a root of the centered products, $S = A^\top A$, with the digits of rows.
+
+    >>> fit_root(np.array([1.5, 2.75]), np.array([[2.0, 2.2], [0.0, 0.5]])).slope.round(9).tolist()
+    [[1.1]]
+    """
+    split = len(mean) - size
+    lines, residual, rank = _solved(root[:, :split], root[:, split:])
+    return LinearFit(mean[split:] - mean[:split] @ lines, lines.T, residual, rank)
+
+
+def _solved(columns: Floats, children: Floats) -> tuple[Floats, Floats, int]:
+    """The coefficients of least squares, the products of what they leave, and the rank of the columns."""
     norms = np.linalg.norm(columns, axis=0)
     unit = columns / np.where(norms > 0, norms, 1.0)
     found, _, rank, _ = np.linalg.lstsq(unit, children, rcond=DEPENDENT)
     left = children - unit @ found
-    lines = found / np.where(norms > 0, norms, 1.0)[:, None]
-    return LinearFit(lines[0], lines[1:].T, left.T @ left, int(rank) - 1)
+    return found / np.where(norms > 0, norms, 1.0)[:, None], left.T @ left, int(rank)
 
 
 def are_near_dependent(products: Floats) -> bool:
@@ -90,10 +111,76 @@ def are_near_dependent(products: Floats) -> bool:
     >>> are_near_dependent(np.eye(2)), are_near_dependent(np.array([[1.0, 1.0], [1.0, 1.0 + 1e-9]]))
     (False, True)
     """
-    deviation = np.sqrt(np.maximum(np.diagonal(products), 0.0))
+    return bool((least_eigenvalues(products) < NEAR).any())
+
+
+def least_eigenvalues(products: Floats) -> Floats:
+    """The smallest eigenvalue of the correlations of coordinates that vary, one for each matrix of products.
+
+    >>> least_eigenvalues(np.array([[[4.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]])).tolist()
+    [0.5]
+    """
+    if not products.shape[-1]:
+        return np.ones(products.shape[:-2])
+    deviation = np.sqrt(np.maximum(np.diagonal(products, axis1=-2, axis2=-1), 0.0))
     scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
-    values = np.linalg.eigvalsh((products * scale * scale[:, None])[deviation > 0][:, deviation > 0])
-    return bool((values < NEAR).any())
+    alone = (deviation == 0)[..., None] * np.eye(products.shape[-1])
+    return np.asarray(np.linalg.eigvalsh(products * scale[..., None, :] * scale[..., None] + alone)[..., 0])
+
+
+def relative_error(
+    mean: Floats,
+    covariance: Floats,
+    intercept: Floats,
+    slope: Floats,
+    root: Floats | None = None,
+    rounding: float = EPSILON,
+) -> float:
+    r"""How far rounding may move the coefficients of a regression, relative to them; at most one.
+
+    Along an eigenvector of the parents' correlations with eigenvalue $\lambda = \sigma^2$, coefficients
+    $\mathbf b$ of standardized parents move by about
+
+    $$\varepsilon\,\frac{\lVert\mathbf b\rVert + s_y}\lambda \text{ from products}, \qquad
+    \varepsilon\left(\frac{\lVert\mathbf b\rVert + s_y}\sigma + \frac{s_r}\lambda\right) \text{ from a root,}$$
+
+    with $s_y$ and $s_r$ the deviations of child and residual; coefficients below $s_y$ count as $s_y$. The intercept
+    moves with them, by the means of the parents, and is compared with itself or with $s_y$, whichever is larger.
+
+    Args:
+        mean, covariance: of the parents and then the children.
+        intercept, slope: the regression.
+        root: of the covariance, where there is one from rows.
+        rounding: $\varepsilon$, the relative error of the covariance or of its root.
+
+    Reference: Golub & Van Loan, *Matrix Computations*, section 5.3.8.
+
+    >>> near = np.array([[1.0, 1.0, 0.0], [1.0, 1.0 + 1e-8, 0.0], [0.0, 0.0, 1.0]])
+    >>> 1e-9 < relative_error(np.zeros(3), near, np.zeros(1), np.zeros((1, 2))) < 1e-7
+    True
+    """
+    deviation = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
+    varies, child = np.flatnonzero(deviation[: slope.shape[1]] > 0), deviation[slope.shape[1] :]
+    unit, lines = deviation[varies], slope[:, varies] * deviation[varies]
+    size = np.maximum(np.sqrt((lines**2).sum(axis=1)), child)
+    if not varies.size or not size.any():
+        return 0.0
+    if root is None:
+        values, vectors = np.linalg.eigh(covariance[np.ix_(varies, varies)] / unit / unit[:, None])
+        moved = rounding * (size + child) / np.maximum(values, EPSILON)[:, None]
+        is_lost = values[0] < COLLINEAR * values[-1]
+    else:
+        columns = root[:, varies] / unit
+        _, values, rows = np.linalg.svd(columns, full_matrices=False)
+        known = values > COPIED * values[0]
+        left = np.linalg.norm(root[:, slope.shape[1] :] - columns @ lines.T, axis=0)
+        values, vectors = values[known], rows[known].T
+        moved = rounding * ((size + child) / values[:, None] + left / values[:, None] ** 2)
+        is_lost = values[-1] < DEPENDENT * values[0]
+    ends = np.linalg.norm(moved * (mean[varies] / unit @ vectors)[:, None], axis=0)
+    whole = np.maximum(np.abs(intercept), child)
+    shares = np.concatenate([moved / np.where(size > 0, size, 1.0), [ends / np.where(whole > 0, whole, 1.0)]])
+    return 1.0 if is_lost else min(1.0, float(shares.max()))
 
 
 def residual_products(products: Floats, slope: Floats) -> Floats:

@@ -21,7 +21,7 @@ from sepset.base.checks import one_of
 from sepset.base.display import Shown, Tabulated
 from sepset.base.foreign import often
 from sepset.base.frozen import fill, made
-from sepset.base.leastsquares import LinearFit, fit_rows, least_squares
+from sepset.base.leastsquares import LinearFit, fit_rows
 from sepset.base.logarithms import LOG_2PI
 from sepset.cpds.counts import checked_weights, joint_codes, num_rows_of
 from sepset.cpds.cpd import ParameterBlock, RealChild
@@ -365,7 +365,7 @@ class LinearGaussian(RealChild, Tabulated):
     def _regressions(self, scatters: list[Scatter], prior: WeightPrior | None) -> list[LinearFit]:
         """The regression in each context; priors on coefficients depend on the variance, which may be shared."""
         if prior is None:
-            return [least_squares(s.mean, s.products, self.child.size) for s in scatters]
+            return [s.fit(self.child.size) for s in scatters]
         if self.shared:
             return penalized(scatters, prior, self.child.size)
         return [fit for s in scatters for fit in penalized([s], prior, self.child.size)]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Bools, Floats, Ints
-from sepset.base.leastsquares import COLLINEAR, ROUNDING, are_near_dependent, least_squares
+from sepset.base.leastsquares import are_near_dependent
 from sepset.base.logarithms import LOG_2PI
 from sepset.cpds.counts import joint_codes, unseen_message
 from sepset.cpds.parameters import (
@@ -30,8 +30,10 @@ from sepset.cpds.priors.gaussian import KnownPart
 from sepset.cpds.priors.penalized import (
     COLLAPSE,
     EPSILON,
+    INEXACT,
     TIGHT,
     floored,
+    relative_error,
     residual_shares,
     rounding_variances,
     smallest_eigenvalues,
@@ -366,13 +368,12 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         )
 
     def facts(self, stats: Scatters, *, has_rows: bool) -> dict[str, object]:
-        """Whether parents are collinear, and whether the residual variance has only a few digits."""
+        """Whether parents are collinear, and whether coefficients or the residual variance have only a few digits."""
         known = self.cpd.centered(stats)
         found: dict[str, object] = {}
         full, size = width(self.cpd.given), self.cpd.child.size
-        least = ROUNDING if has_rows else COLLINEAR
-        fits = [least_squares(s.mean, s.products, size, least) for s in known.contexts if s.count > 0] if full else []
-        low = min((fit.rank for fit in fits), default=full)
+        seen = [s for s in known.contexts if s.count > 0] if full else []
+        low = min((s.fit(size).rank for s in seen), default=full)
         if low < full:
             found["parent_rank"] = f"{low} of {full}; coefficients are those of least norm"
         share = float(residual_shares(self.cpd.covariance, known).min(initial=1.0))
@@ -381,6 +382,8 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
                 f"{share:.1e} of the child's; from sums of squares its relative error is about "
                 f"{min(100 * EPSILON / share, 1.0):.1g}; rows in memory give it accurately"
             )
+        if (error := relative_error(known, *self.arrays.values())) > INEXACT:
+            found["relative_error"] = error
         return found
 
     @property

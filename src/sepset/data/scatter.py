@@ -4,7 +4,8 @@ $$M, \qquad \bar{\mathbf x} = \frac1M \sum_m w_m \mathbf x[m], \qquad
 S = \sum_m w_m (\mathbf x[m] - \bar{\mathbf x})(\mathbf x[m] - \bar{\mathbf x})^\top$$
 
 Sums of squares lose all digits where means are large; centered products do not. They are taken from rows, merged, and
-taken apart again; `Scatter` is about one set of rows, `Scatters` about one set in each context.
+taken apart again; `Scatter` is about one set of rows, `Scatters` about one set in each context. Products have the
+square of the condition of rows: where columns nearly follow from others, a root $A$ of them, $S = A^\top A$, is kept.
 
 Reference: Koller & Friedman, section 17.2.4; Chan, Golub & LeVeque (1983) for merging.
 """
@@ -12,7 +13,7 @@ Reference: Koller & Friedman, section 17.2.4; Chan, Golub & LeVeque (1983) for m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
@@ -21,6 +22,17 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.checks import row_weights
 from sepset.base.frozen import fill
+from sepset.base.leastsquares import (
+    EPSILON,
+    NEAR,
+    LinearFit,
+    fit_root,
+    least_eigenvalues,
+    least_squares,
+    relative_error,
+    residual_products,
+    semidefinite_root,
+)
 from sepset.data.dataset import Dataset
 from sepset.data.families import Scope
 from sepset.errors import DataError
@@ -163,16 +175,25 @@ def _summed(
     places: Ints | None,
     contexts: int,
 ) -> Parts:
-    """Block by block, each `[columns, rows]`, so that a block is in cache when it is read again."""
+    """Block by block, each `[columns, rows]`, so that a block is in cache when it is read again.
+
+    Values are taken about a first one in each context: means of blocks keep the digits that large values would cost.
+    """
     parts, step = _empty(contexts, size), max(_FEWEST, _CELLS // max(1, size))
+    centers, is_known = np.zeros((contexts, size)), np.zeros(contexts, np.bool_)
     for start in range(0, num_rows, step):
         at = slice(start, start + step)
         block, weight = block_at(at), None if weights is None else weights[at]
+        place = np.zeros(block.shape[1], np.int64) if places is None else places[at]
+        if not is_known.all():
+            new = np.flatnonzero(~is_known[place] if weight is None else ~is_known[place] & (weight > 0))[::-1]
+            centers[place[new]], is_known[place[new]] = block.T[new], True
         if places is None:
-            parts = merged(parts, _block_moments(block, weight))
+            parts = merged(parts, _block_moments(block - centers.T, weight))
         else:
-            _add_by_context(places[at], block, weight, parts)
-    return parts[0], parts[1], np.tril(parts[2]) + np.swapaxes(np.tril(parts[2], -1), -1, -2)
+            _add_by_context(place, block - centers[place].T, weight, parts)
+    scatter = np.tril(parts[2]) + np.swapaxes(np.tril(parts[2], -1), -1, -2)
+    return parts[0], centers + parts[1], scatter
 
 
 def _places(rows: Dataset, scope: Scope) -> Ints:
@@ -239,6 +260,87 @@ def _average(block: Floats, weights: Floats | None, total: float) -> Floats:
     return np.asarray(block.sum(axis=1) if weights is None else block @ weights) / total
 
 
+def roots_of(parts: Parts, columns: Sequence[Floats], weights: Floats | None, context: Ints) -> Floats | None:
+    """The roots of the moments of columns, one for each context; None unless products have lost digits in some.
+
+    >>> u = np.array([0.0, 1.0, 2.0, 3.0])
+    >>> apart = np.stack([u, u + np.array([1e-9, 0.0, 0.0, 0.0])]) - u.mean()
+    >>> roots_of((np.array([4.0]), np.zeros((1, 2)), (apart @ apart.T)[None]), [*apart], None, np.zeros(4, int)).shape
+    (1, 2, 2)
+    """
+    near = (parts[0] > 0) & (least_eigenvalues(parts[2]) < NEAR) if len(columns) > 1 else np.zeros(1, np.bool_)
+    if not near.any():
+        return None
+    order = np.argsort(context, kind="stable")
+    ends = np.cumsum(np.bincount(context, minlength=len(near)))
+    share = np.ones(len(context)) if weights is None else weights
+    roots = np.stack([semidefinite_root(products) for products in parts[2]])
+    for e in np.flatnonzero(near):
+        rows = order[ends[e - 1] if e else 0 : ends[e]]
+        roots[e] = _row_root(np.stack([column[rows] for column in columns], axis=1), share[rows])
+    return roots
+
+
+def _row_root(rows: Floats, weights: Floats) -> Floats:
+    """The triangular factor of weighted rows, less their mean to the last digit."""
+    apart = rows - weights @ rows / weights.sum()
+    apart -= weights @ apart / weights.sum()
+    return triangle(np.sqrt(weights)[:, None] * apart)
+
+
+def merged_roots(one: Parts, other: Parts, roots: Floats | None, others: Floats | None) -> Floats:
+    """The roots of two parts of the data together; products of which no root is known give one.
+
+    >>> part = np.array([2.0]), np.array([[1.0]]), np.array([[[8.0]]])
+    >>> merged_roots(part, part, None, None).round(9).ravel().tolist() in ([4.0], [-4.0])
+    True
+    """
+    mine, theirs = (
+        np.stack([semidefinite_root(products) for products in part[2]]) if known is None else known
+        for part, known in ((one, roots), (other, others))
+    )
+    total = one[0] + other[0]
+    share = np.sqrt(one[0] * np.divide(other[0], total, out=np.zeros_like(total), where=total > 0))
+    apart = share[:, None, None] * (other[1] - one[1])[:, None]
+    return np.stack([triangle(rows) for rows in np.concatenate([mine, theirs, apart], axis=1)])
+
+
+def joined_rounding(one: Parts, other: Parts, joined: Parts, rounding: float) -> float:
+    r"""The error of joined products, or of their root, relative to their size: at most one.
+
+    Means are rounded to $\varepsilon\lvert\bar x\rvert$, which enters with the weight $\sqrt{M_1 M_2 / M}$; products
+    from which others are taken away keep the error of the whole.
+
+    Args:
+        one, other: the moments that were joined.
+        joined: their sum, or their difference.
+        rounding: the relative error of each.
+
+    >>> part = np.array([2.0]), np.array([[1e9]]), np.array([[[2.0]]])
+    >>> 1e-8 < joined_rounding(part, part, (np.array([4.0]), part[1], 2 * part[2]), 1e-16) < 1e-6
+    True
+    """
+    before, after = (np.einsum("cii->ci", part[2]) for part in (one, joined))
+    seen = (one[0] > 0) & (other[0] > 0) & (joined[0] > 0)
+    weight = one[0][seen] * other[0][seen] / joined[0][seen]
+    left = after[seen] > 0
+    inside, size = before[seen][left], after[seen][left]
+    shift = EPSILON * np.maximum(np.abs(one[1]), np.abs(other[1]))[seen] * np.sqrt(weight)[:, None]
+    grown = float(np.sqrt(inside / size).max(initial=1.0)) ** 2
+    return min(1.0, rounding * grown + float((shift[left] / np.sqrt(size)).max(initial=0.0)))
+
+
+def triangle(rows: Floats) -> Floats:
+    """A square matrix with the products of these rows.
+
+    >>> np.abs(triangle(np.array([[3.0], [4.0]]))).tolist()
+    [[5.0]]
+    """
+    size = rows.shape[1]
+    padded = np.concatenate([rows, np.zeros((max(0, size - len(rows)), size))])
+    return np.asarray(np.linalg.qr(padded, mode="r"))
+
+
 @dataclass(frozen=True, slots=True, eq=False, init=False)
 class Scatter:
     r"""The count, mean and centered products of some rows; those of two sets of rows add up.
@@ -247,6 +349,9 @@ class Scatter:
         count: $M$, the number or the total weight of the rows.
         mean: $\bar{\mathbf x}$, one entry per column.
         products: $S$, the centered sums of products, square.
+        root: $A$ with $S = A^\top A$, computed from rows where their products have lost digits; else None.
+        rounding: the error of the products, or of their root, relative to their size. Means are rounded, and so are
+            the differences of large ones where statistics are joined.
 
     >>> first, second = Scatter.of([1.0, 3.0]), Scatter.of([5.0])
     >>> (first + second).mean.tolist(), (first + second).products.tolist()
@@ -256,13 +361,22 @@ class Scatter:
     count: float
     mean: Floats
     products: Floats
+    root: Floats | None
+    rounding: float
 
-    def __init__(self, count: float, mean: ArrayLike, products: ArrayLike) -> None:
+    def __init__(
+        self,
+        count: float,
+        mean: ArrayLike,
+        products: ArrayLike,
+        root: Floats | None = None,
+        rounding: float = EPSILON,
+    ) -> None:
         center = np.array(mean, dtype=np.float64).reshape(-1)
         matrix = np.array(products, dtype=np.float64).reshape(len(center), len(center))
         if not (np.isfinite(count) and count >= 0 and np.isfinite(center).all() and np.isfinite(matrix).all()):
             raise DataError(f"Statistics are finite, with a count >= 0; found {count}, {center} and {matrix}.")
-        fill(self, count=float(count), mean=center, products=0.5 * (matrix + matrix.T))
+        fill(self, count=float(count), mean=center, products=0.5 * (matrix + matrix.T), root=root, rounding=rounding)
 
     @classmethod
     def of(cls, rows: ArrayLike, weights: ArrayLike | None = None) -> Scatter:
@@ -280,8 +394,7 @@ class Scatter:
             raise DataError(f"Rows are complete finite numbers or vectors of them; found the shape {found.shape}.")
         check_range(x.T, [f"coordinate {i}" for i in range(x.shape[1])], "Rows are finite numbers", 0)
         share = np.ones(len(x)) if weights is None else row_weights(weights, len(x))
-        count, mean, products = centered(x, share)
-        return cls(float(count[0]), mean[0], products[0])
+        return Scatters.of(x, np.zeros(len(x), np.int64), 1, share).contexts[0]
 
     @classmethod
     def nothing(cls, size: int) -> Scatter:
@@ -314,24 +427,36 @@ class Scatter:
             raise DataError("No rows have no covariance. Give data, or a prior.")
         return self.products / self.count
 
-    @property
-    def _parts(self) -> Parts:
-        return np.array([self.count]), self.mean[None], self.products[None]
+    def fit(self, size: int = 1) -> LinearFit:
+        """The regression of the last `size` columns on the others, from the root where there is one."""
+        if self.root is None:
+            return least_squares(self.mean, self.products, size)
+        return fit_root(self.mean, self.root, size)
 
-    def _joined(self, other: Scatter, join: Callable[[Parts, Parts], Parts]) -> Scatter:
+    def residual(self, slope: Floats) -> Floats:
+        """The products of what a line with this slope, one row for each of the last columns, leaves of them."""
+        if self.root is None:
+            return residual_products(self.products, slope)
+        split = self.size - len(slope)
+        left = self.root[:, split:] - self.root[:, :split] @ slope.T
+        return left.T @ left
+
+    def relative_error(self, intercept: Floats, slope: Floats) -> float:
+        """How far rounding may have moved a regression that was computed from these statistics, relative to it."""
+        root = None if self.root is None else self.root / np.sqrt(self.count)
+        return relative_error(self.mean, self.covariance, intercept, slope, root, self.rounding)
+
+    def _joined(self, other: Scatter, join: Callable[[Scatters, Scatters], Scatters]) -> Scatter:
         if self.size != other.size:
             raise DataError(f"Statistics of {self.size} columns do not join those of {other.size}.")
-        parts = join(self._parts, other._parts)
-        if any(bad.any() for bad in shortfall(parts, self._parts)):
-            raise DataError(f"{other!r} cannot be taken from {self!r}. Take away only rows that were seen.")
-        return Scatter(float(parts[0][0]), parts[1][0], parts[2][0])
+        return join(Scatters.stacked([self]), Scatters.stacked([other])).contexts[0]
 
     def __add__(self, other: Scatter) -> Scatter:
-        return self._joined(other, merged)
+        return self._joined(other, Scatters.__add__)
 
     def __sub__(self, other: Scatter) -> Scatter:
         """The statistics of the rows without those of `other`, which must be among them."""
-        return self._joined(other, without)
+        return self._joined(other, Scatters.__sub__)
 
     def __repr__(self) -> str:
         return f"Scatter({self.count:g} rows, {self.size} columns)"
@@ -345,6 +470,7 @@ class Scatters:
         counts: how many rows (or what total weight) each context has.
         means: their means, `[contexts, columns]`.
         products: their centered sums of products, `[contexts, columns, columns]`.
+        roots: roots of these, computed from rows where products have lost digits; None where they have not.
 
     >>> some = Scatters.of(np.array([[1.0], [3.0], [7.0]]), np.array([0, 0, 1]), 2)
     >>> some, (some + some).contexts[0].products.tolist()
@@ -354,14 +480,16 @@ class Scatters:
     counts: Floats
     means: Floats
     products: Floats
+    roots: Floats | None = None
+    rounding: float = field(default=EPSILON, kw_only=True)
 
     def __post_init__(self) -> None:
-        fill(self, counts=self.counts, means=self.means, products=self.products)
+        fill(self, counts=self.counts, means=self.means, products=self.products, roots=self.roots)
 
     @classmethod
     def of(cls, rows: Floats, context: Ints, num_contexts: int, weights: Floats | None = None) -> Scatters:
         """The statistics of finite rows, each in its context."""
-        return cls(*centered(rows, weights, context if num_contexts > 1 else None, num_contexts))
+        return cls.of_columns([*rows.T], context, num_contexts, weights)
 
     @classmethod
     def of_columns(
@@ -369,15 +497,23 @@ class Scatters:
     ) -> Scatters:
         """The same from finite columns, which are not copied."""
         places = context if num_contexts > 1 else None
-        return cls(*centered_columns(columns, len(context), weights, places, num_contexts))
+        parts = centered_columns(columns, len(context), weights, places, num_contexts)
+        return cls(*parts, roots_of(parts, columns, weights, context))
 
     @classmethod
     def stacked(cls, contexts: Iterable[Scatter]) -> Scatters:
         """One scatter per context, as arrays."""
         parts = tuple(contexts)
-        return cls(
-            np.array([s.count for s in parts]), np.stack([s.mean for s in parts]), np.stack([s.products for s in parts])
+        arrays = (
+            np.array([s.count for s in parts]),
+            np.stack([s.mean for s in parts]),
+            np.stack([s.products for s in parts]),
         )
+        rounding = max((s.rounding for s in parts), default=EPSILON)
+        if all(s.root is None for s in parts):
+            return cls(*arrays, rounding=rounding)
+        roots = [semidefinite_root(s.products) if s.root is None else s.root for s in parts]
+        return cls(*arrays, np.stack(roots), rounding=rounding)
 
     @classmethod
     def from_sums(cls, sums: Floats, center: Floats | float = 0.0) -> Scatters:
@@ -403,7 +539,9 @@ class Scatters:
     @property
     def contexts(self) -> tuple[Scatter, ...]:
         """The statistics of each context."""
-        return tuple(map(Scatter, self.counts.tolist(), self.means, self.products))
+        roots = [None] * len(self.counts) if self.roots is None else self.roots
+        rounding = [self.rounding] * len(self.counts)
+        return tuple(map(Scatter, self.counts.tolist(), self.means, self.products, roots, rounding))
 
     @property
     def size(self) -> int:
@@ -414,21 +552,29 @@ class Scatters:
     def pooled(self) -> Scatter:
         """The statistics of all rows, whatever their context."""
         count, mean, products = pooled(self._parts, np.zeros(len(self.counts), np.int64), 1)
-        return Scatter(float(count[0]), mean[0], products[0])
+        size, spread = np.abs(self.means).max(axis=0, initial=0.0), np.sqrt(np.diagonal(products[0]))
+        away = np.divide(size, spread, out=np.zeros_like(size), where=spread > 0).max(initial=0.0) * np.sqrt(count[0])
+        return Scatter(float(count[0]), mean[0], products[0], rounding=min(1.0, self.rounding * (1.0 + float(away))))
 
     @property
     def _parts(self) -> Parts:
         return self.counts, self.means, self.products
 
     def __add__(self, other: Scatters) -> Scatters:
-        return Scatters(*merged(self._parts, self._same(other)))
+        parts = merged(self._parts, self._same(other))
+        rounding = joined_rounding(self._parts, other._parts, parts, max(self.rounding, other.rounding))
+        if self.roots is None and other.roots is None:
+            return Scatters(*parts, rounding=rounding)
+        roots = merged_roots(self._parts, other._parts, self.roots, other.roots)
+        return Scatters(*parts, roots, rounding=rounding)
 
     def __sub__(self, other: Scatters) -> Scatters:
         """The statistics without those of rows that are among them."""
         rest = without(self._parts, self._same(other))
         if any(bad.any() for bad in shortfall(rest, self._parts)):
             raise DataError(f"{other!r} cannot be taken from {self!r}. Take away only rows that were seen.")
-        return Scatters(*rest)
+        rounding = joined_rounding(self._parts, other._parts, rest, max(self.rounding, other.rounding))
+        return Scatters(*rest, rounding=rounding)
 
     def _same(self, other: object) -> Parts:
         if not isinstance(other, Scatters) or other.means.shape != self.means.shape:

@@ -135,6 +135,9 @@ ROUNDING = 1e-13
 """Denominators (one at the present value) below this count as zero."""
 REACH = 40.0
 """The change of a weight, beyond the size of all weights, after which a posterior no longer moves."""
+ROUNDING = 16 * float(np.finfo(np.float64).eps)
+"""The relative rounding of a slope of the probability of the evidence, a sum of products."""
+
 FLAT = 1e-12
 """Slopes below this, relative to the terms whose difference they are, count as zero."""
 FLAT_FITTED = 1e-9
@@ -435,6 +438,13 @@ class Columns:
     def slopes(self, posterior: float) -> Floats:
         """The derivative of the posterior in each parameter."""
         return np.asarray(self.numbers[:, 1] - self.numbers[:, 3] * posterior)
+
+    def relative_error(self, slope: Floats, posterior: float, listed: Bools) -> float:
+        r"""How far rounding may have moved a listed derivative, relative to it: it is a difference, $a - c\,p$."""
+        _, a, _, c, _ = self.numbers[listed].T
+        lost = ROUNDING * (np.abs(a) + np.abs(c) * posterior)
+        shares = np.divide(lost, np.abs(slope[listed]), out=np.zeros_like(lost), where=slope[listed] != 0)
+        return float(shares.max(initial=0.0))
 
     def flat(self, slope: Floats, posterior: float) -> Bools:
         r"""Whether the posterior does not depend on each parameter: $a = c\,p$ up to rounding.

@@ -41,6 +41,7 @@ from sepset.inference.hybrid.discretepart import discrete_part
 from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.hybrid.weightedcontexts import WeightedContexts, weighted
 from sepset.inference.method import Prepared, Rewrites, can, dense, elimination_settings
+from sepset.inference.result import Guarantee
 from sepset.models.bayesnet import BayesNet
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence, Given, resolve
@@ -60,6 +61,9 @@ Gradients: TypeAlias = "tuple[Gradient, Gradient]"
 MOST_JOINT = 64
 """The largest number of joint states of soft findings for which the posterior is known at all values."""
 
+
+INEXACT = 1e-6
+"""The relative error of some derivative above which derivatives are estimates."""
 
 MOST_TABLED = 2**22
 """The most entries of a table from whose derivatives those of weights are found; larger ones are asked about."""
@@ -81,6 +85,8 @@ def sensitivity(engine: Engine, target: VariableLike, state: State, given: Given
     once, is_flat = columns.once(slope), columns.flat(slope, found.posterior)
     order = np.argsort(-np.abs(slope), kind="stable")
     listed = np.flatnonzero((once & ~is_flat)[order])
+    error = columns.relative_error(slope, found.posterior, once & ~is_flat)
+    digits = {"derivatives": Guarantee.ESTIMATE} if error > INEXACT else {}
     return SensitivityResult(
         variable.name,
         state,
@@ -92,7 +98,8 @@ def sensitivity(engine: Engine, target: VariableLike, state: State, given: Given
         _columns=columns.sorted(order),
         _listed=listed,
         method=engine.method,
-        guarantees=engine.promises,
+        guarantees={**engine.promises, **digits},
+        info={"relative_error": error} if digits else {},
     )
 
 

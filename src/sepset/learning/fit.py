@@ -75,8 +75,9 @@ class FitResult(Report, IterativeResult):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The notes of the model: the columns whose kind was inferred and could also be meant otherwise."""
-        return self.model.notes
+        """The notes of the model, as on columns whose kind could also be meant otherwise, and notes on lost digits."""
+        lost = self.info.get("relative_error")
+        return (*self.model.notes, *map(_digits_note, lost.items() if isinstance(lost, Mapping) else ()))
 
     def plot(self, ax: Any = None) -> Any:
         """The matplotlib axes with the objective after each iteration.
@@ -122,6 +123,14 @@ class FitResult(Report, IterativeResult):
 
     def _shown(self) -> Shown:
         return Shown((), list(self._facts()), "FitResult")
+
+
+def _digits_note(lost: tuple[str, float]) -> str:
+    return (
+        f"The parameters of {lost[0]} may be off by {lost[1]:.1g} of their size: its parents determine each other, or "
+        "it, so nearly that sums of products have lost digits, or their means are far larger than their deviations. "
+        "Rows in memory keep more digits; so do columns less their means, and differences in place of similar columns."
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -266,3 +266,15 @@ def test_very_many_columns_are_refused_before_anything_is_fitted(monkeypatch):
     rows = np.random.default_rng(0).normal(size=(3, 4097))
     with pytest.raises(TooLarge, match="more than 4,096"):
         mcar_test({f"x{i}": rows[:, i] for i in range(4097)})
+
+
+def test_offsets_and_units_do_not_matter():
+    """Numbers with few bits, so that moving and scaling them by powers of two rounds nothing."""
+    rng = np.random.default_rng(4)
+    x = np.round(rng.normal(size=(80, 3)) @ np.array([[1.0, 0.5, 0.2], [0.0, 1.0, 0.4], [0.0, 0.0, 1.0]]) * 1024) / 1024
+    x[rng.random(x.shape) < 0.2] = NA
+    units, away = 2.0 ** np.array([100.0, -100.0, 3.0]), 2.0 ** np.array([135.0, -65.0, 38.0])
+    tests = [
+        mcar_test({f"x{j}": column for j, column in enumerate(rows.T)}) for rows in (x, units * x, units * x + away)
+    ]
+    assert [t.statistic for t in tests[1:]] == pytest.approx([tests[0].statistic] * 2, rel=1e-9)

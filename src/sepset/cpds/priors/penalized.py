@@ -32,6 +32,9 @@ MAX_TURNS = 10_000
 TIGHT = 1e-6
 """The fraction of a child's sum of squares below which differences of sums of squares are too inaccurate."""
 
+INEXACT = 1e-6
+"""The relative error of parameters above which an estimate in closed form is not called exact."""
+
 PERFECT = 1e-13
 """The fraction of a child's variance below which a residual computed from sums of squares counts as zero."""
 
@@ -99,7 +102,11 @@ def _given_variance(scatter: Scatter, prior: WeightPrior, start: Floats, varianc
     """The best coefficients for this variance, and their residual squares."""
     inner, cross, total = scatter.products[:-1, :-1], scatter.products[:-1, -1], float(scatter.products[-1, -1])
     ridge = inner + np.eye(len(start)) * (variance * prior.precision)
-    if prior.rate == 0.0:
+    if prior.rate == 0.0 and scatter.root is not None:
+        rows = np.concatenate([scatter.root[:, :-1], np.eye(len(start)) * math.sqrt(variance * prior.precision)])
+        target = np.concatenate([scatter.root[:, -1], np.zeros(len(start))])
+        beta = np.asarray(np.linalg.lstsq(rows, target, rcond=None)[0], dtype=np.float64)
+    elif prior.rate == 0.0:
         beta = np.asarray(np.linalg.lstsq(ridge, cross, rcond=None)[0], dtype=np.float64)
     else:
         beta = _lasso(ridge, cross, variance * prior.rate, start)
@@ -144,6 +151,15 @@ def residual_shares(covariance: Floats, stats: Scatters) -> Floats:
     squares = np.einsum("cii->ci", stats.products)[:, -covariance.shape[1] :]
     left = np.einsum("cii->ci", covariance) * stats.counts[:, None]
     return np.asarray(np.divide(left, squares, out=np.ones_like(left), where=squares > 0).min(axis=1))
+
+
+def relative_error(known: Scatters, intercept: Floats, coefficients: Floats, covariance: Floats) -> float:
+    """How far rounding may have moved regressions estimated from these statistics, relative to them: at most one."""
+    share = float(residual_shares(covariance, known).min(initial=1.0))
+    parts = zip(known.contexts, intercept, coefficients, strict=True)
+    lines = max((s.relative_error(a, B) for s, a, B in parts if s.count > 0), default=0.0)
+    left = share if known.roots is None else share**0.5
+    return max(lines, min(1.0, known.rounding / max(left, EPSILON)))
 
 
 def smallest_variances(coefficients: Floats, stats: Scatters) -> Floats:

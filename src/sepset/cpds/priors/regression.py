@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import Seed, below, check_finite, check_positive, finite_array, generator, whole
 from sepset.base.frozen import fill
-from sepset.base.leastsquares import least_squares, residual_products, semidefinite_root
+from sepset.base.leastsquares import semidefinite_root
 from sepset.base.logarithms import LOG_2PI
 from sepset.cpds.priors.gaussian import Data, summary
 from sepset.data.scatter import Scatter
@@ -123,18 +123,18 @@ class RegressionPrior:
         With $T^\top T$ the centered products of the parents, and $\hat B$ least squares. Each step corrects the one
         before: neither a strong prior nor a weak one costs digits. Errors of $B'$ enter the squares squared.
         """
-        num, size = self.lines.shape
-        fit = least_squares(seen.mean, seen.products, size)
+        size, split = self.size, len(self.lines) - 1
+        fit = seen.fit(size)
         fitted = np.concatenate([fit.intercept[None], fit.slope.T])
         with np.errstate(over="ignore", invalid="ignore"):
             check_near(np.concatenate([self.root, self.root @ (self.lines - fitted)], axis=1))
-        center = np.sqrt(seen.count) * np.append(1.0, seen.mean[: num - 1])
-        inner = np.zeros((num - 1, num))
-        inner[:, 1:] = semidefinite_root(seen.products[: num - 1, : num - 1])
+        center = np.sqrt(seen.count) * np.append(1.0, seen.mean[:split])
+        spread = semidefinite_root(seen.products[:split, :split]) if seen.root is None else seen.root[:, :split]
+        inner = np.concatenate([np.zeros((len(spread), 1)), spread], axis=1)
         turned, upper = np.linalg.qr(np.concatenate([self.root, center[None], inner]))
         lines = self.lines.copy()
         for _ in range(STEPS):
-            at_mean = np.sqrt(seen.count) * (seen.mean[num - 1 :] - lines[0] - seen.mean[: num - 1] @ lines[1:])
+            at_mean = np.sqrt(seen.count) * (seen.mean[split:] - lines[0] - seen.mean[:split] @ lines[1:])
             apart = np.concatenate([self.root @ (self.lines - lines), at_mean[None], inner @ (fitted - lines)])
             step = np.linalg.solve(upper, turned.T @ apart)
             lines = lines + step
@@ -142,7 +142,7 @@ class RegressionPrior:
                 break
         root = upper * np.where(np.diagonal(upper) < 0, -1.0, 1.0)[:, None]
         moved = apart[: len(self.root) + 1]
-        return lines, root.T @ root, root.copy(), residual_products(seen.products, lines[1:].T) + moved.T @ moved
+        return lines, root.T @ root, root.copy(), seen.residual(lines[1:].T) + moved.T @ moved
 
     def expected_covariance(self) -> Floats:
         r"""$\Psi / (\nu - d - 1)$, for $\nu > d + 1$."""

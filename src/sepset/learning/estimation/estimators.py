@@ -209,20 +209,22 @@ def _fitted(method: object, stats: Statistics, model: BayesNet) -> FitResult:
 
 def _about(method: object, stats: Statistics, model: BayesNet) -> dict[str, Any]:
     """The arguments of a result that describe its network."""
-    log_likelihood = stats.log_likelihood(model)
+    log_likelihood, facts = stats.log_likelihood(model), _facts(stats, model)
     return {
         "log_likelihood": log_likelihood,
         "method": method,
         "trace": np.array([log_likelihood]),
         "coverage": CoverageResult.of(stats),
         "num_rows": stats.num_rows,
-        "guarantees": {"parameters": _guarantee(model)},
-        "info": _facts(stats, model),
+        "guarantees": {"parameters": _guarantee(model, facts)},
+        "info": facts,
     }
 
 
-def _guarantee(model: BayesNet) -> Guarantee:
-    """Exact where estimates have a closed form; a search may stop at a local optimum."""
+def _guarantee(model: BayesNet, facts: Mapping[str, object]) -> Guarantee:
+    """Exact where estimates have a closed form and their digits; a search may stop at a local optimum."""
+    if "relative_error" in facts:
+        return Guarantee.ESTIMATE
     closed = all(cpd.parameters.is_exact or not cpd.num_parameters for cpd in model.cpds)
     return Guarantee.EXACT if closed else Guarantee.LOCAL_OPTIMUM
 

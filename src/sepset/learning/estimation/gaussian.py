@@ -22,7 +22,7 @@ from sepset.base.display import Shown
 from sepset.base.foreign import translated
 from sepset.base.leastsquares import COLLINEAR, least_squares
 from sepset.cpds.lineargaussian import LinearGaussian
-from sepset.cpds.priors.penalized import PERFECT, smallest_variances
+from sepset.cpds.priors.penalized import INEXACT, PERFECT, relative_error, smallest_variances
 from sepset.data.dataset import Dataset
 from sepset.data.frames import is_lazy
 from sepset.data.moments import Moments
@@ -176,30 +176,35 @@ def fit_regression(
     parents, (own,) = _scope(given), _scope(child)
     scope = (*parents, own)
     seen = data if isinstance(data, Scatter) else gaussian_scatter(data, scope, weights)
-    line = least_squares(seen.mean, seen.covariance, own.size)
-    plain = LinearGaussian(own, line.intercept, coefficients=line.slope, covariance=line.residual, given=parents)
-    cpd, least = _with_digits(plain, Scatters.stacked([seen]), data, weights)
+    line = seen.fit(own.size)
+    noise = line.residual / seen.count
+    plain = LinearGaussian(own, line.intercept, coefficients=line.slope, covariance=noise, given=parents)
+    cpd, least, known = _with_digits(plain, Scatters.stacked([seen]), data, weights)
     noise = _settled(np.where(np.abs(cpd.covariance[0]) > least, cpd.covariance[0], 0.0), singular, seen.count)
     made = cpd.with_parameters(cpd.intercept, cpd.coefficients, covariance=noise[None])
-    return LineFit(made, line.rank, seen.size - own.size, guarantees={"parameters": Guarantee.EXACT})
+    lost = relative_error(known, made.intercept, made.coefficients, made.covariance)
+    digits = Guarantee.EXACT if lost <= INEXACT else Guarantee.ESTIMATE
+    info = {} if lost <= INEXACT else {"relative_error": lost}
+    return LineFit(made, line.rank, seen.size - own.size, guarantees={"parameters": digits}, info=info)
 
 
 def _with_digits(
     cpd: LinearGaussian, stats: Scatters, data: object, weights: ArrayLike | None
-) -> tuple[LinearGaussian, float]:
-    """The regression corrected by residuals of rows in memory where it fits tightly, and the variance of rounding."""
+) -> tuple[LinearGaussian, float, Scatters]:
+    """The regression corrected by residuals of rows in memory where it fits tightly, the variance of rounding, and the
+    statistics with the digits of these rows."""
     squares = np.diagonal(stats.products[0])[-cpd.child.size :] / stats.counts[0]
     least = PERFECT * float(squares.max(initial=0.0))
     stored = isinstance(data, Scatter | Moments | str | os.PathLike) or (
         not isinstance(data, Dataset) and is_lazy(data)
     )
     if stored or not cpd.parameters.is_tight(stats):
-        return cpd, least
+        return cpd, least, stats
     columns, num_rows = complete(data, Universe(cpd.scope))
     share = data.weights if isinstance(data, Dataset) and weights is None else weights
     checked = None if share is None else row_weights(share, num_rows)
     better = cpd.parameters.refined([cpd], stats, columns, checked)
-    return better, float(smallest_variances(better.coefficients, stats)[0])
+    return better, float(smallest_variances(better.coefficients, stats)[0]), cpd.scatters(columns, checked)
 
 
 def _scope(variables: Reals) -> tuple[Vector, ...]:

@@ -149,7 +149,7 @@ def _little(rows: Dataset) -> MCARTestResult:
             "The test fits the covariances of all numbers, and of all states but one of each discrete variable, by EM; "
             f"there are more than {MOST_COLUMNS:,}. Test some of the variables: data.select([...])."
         )
-    values = np.stack(columns, axis=1) if columns else np.zeros((0, 0))
+    values = np.stack([_near_zero(column) for column in columns], axis=1) if columns else np.zeros((0, 0))
     parts = pattern_moments(values, rows.weights)
     fitted = incomplete_gaussian(parts, values.shape[1])
     statistic = 0.0
@@ -159,6 +159,12 @@ def _little(rows: Dataset) -> MCARTestResult:
         statistic += part.total * float(apart @ solve(inner, apart))
     freedom = sum(len(part.observed) for part in parts) - values.shape[1]
     return _tested(statistic, freedom, len(parts), Status.CONVERGED if fitted.converged else Status.STEP_LIMIT)
+
+
+def _near_zero(column: Floats) -> Floats:
+    """The column about its mean in units of its range: the statistic is the same, and keeps its digits."""
+    apart = column - np.nanmean(column)
+    return np.asarray(apart / np.nanmax(np.abs(apart)))
 
 
 def _numbers(rows: Dataset, variable: AnyVariable) -> list[Floats]:

@@ -38,6 +38,9 @@ from sepset.variables.variable import Discrete
 WIDEST = 2**20
 """The largest family whose joint states are listed."""
 
+ROUNDING = 4 * float(np.finfo(np.float64).eps)
+"""The relative rounding of an entropy."""
+
 DOUBT = 1e-11
 """The relative error of a divergence of real variables from which it is computed again."""
 
@@ -45,12 +48,14 @@ DOUBT = 1e-11
 class Parts(NamedTuple):
     """The divergence by its parts: what no parameters over the graph can mend, and what each family's add.
 
-    `error` bounds what rounding does to their sum where variables are real.
+    `error` bounds what rounding does to their sum where variables are real; `lost` is about what it does where
+    entropies of discrete variables cancel.
     """
 
     structure: float
     families: Mapping[str, float]
     error: float = 0.0
+    lost: float = 0.0
 
 
 class Truth:
@@ -89,16 +94,19 @@ class Truth:
     def parts(self, model: BayesNet) -> Parts:
         """The divergence by its parts: the graph, and the parameters of each family."""
         model = _matched(self.network, model, _require_kind)
-        gaps, families, reals = list[float](), dict[str, float](), dict[str, Gap]()
+        gaps, terms, families, reals = list[float](), list[float](), dict[str, float](), dict[str, Gap]()
         for child in self.deepest_first:
             if child in self._states.model.variables:
-                gaps.append(self._graph_gap(child, model))
+                own = self._graph_terms(child, model)
+                gaps.append(math.fsum(own))
+                terms += own if len(own) > 1 else ()
                 families[child] = self._parameter_gap(child, model)
             else:
                 reals[child] = self._real.gap(model, child)
         real = self._in_reals(model, reals, max(math.fsum(gaps), 0.0) + math.fsum(families.values()))
         order = {cpd.child.name: {**families, **real.families}[cpd.child.name] for cpd in model.cpds}
-        return Parts(max(math.fsum([*gaps, real.structure]), 0.0), order, real.error)
+        structure = max(math.fsum([*gaps, real.structure]), 0.0)
+        return Parts(structure, order, real.error, ROUNDING * math.fsum(map(abs, terms)))
 
     def _in_reals(self, model: BayesNet, found: Mapping[str, Gap], others: float) -> ExactParts:
         """The parts of real variables: in decimal numbers if rounding may matter, and if that does not take long."""
@@ -127,17 +135,18 @@ class Truth:
         states = math.fsum(self._conditional_entropy(v.name, self.network) for v in self._states.model.variables)
         return states + self._real.entropy
 
-    def _graph_gap(self, child: str, model: BayesNet) -> float:
-        r"""$H_P(X \mid \mathbf U^Q) - H_P(X \mid \mathbf U^P)$: an information if one set of parents has the other."""
+    def _graph_terms(self, child: str, model: BayesNet) -> tuple[float, ...]:
+        r"""$H_P(X \mid \mathbf U^Q)$ and $-H_P(X \mid \mathbf U^P)$; if one set of parents has the other, only an
+        information."""
         theirs, ours = model.parents(child), self.network.parents(child)
         if set(theirs) == set(ours):
-            return 0.0
+            return ()
         few, many = (theirs, ours) if len(theirs) < len(ours) else (ours, theirs)
         if set(few) < set(many) and not self._is_wide(model if many is theirs else self.network, child):
             joint = self._table([*many, child])
             told = joint.mutual_information([child], [v for v in many if v not in few], given=few)
-            return float(told if few is theirs else -told)
-        return self._conditional_entropy(child, model) - self._conditional_entropy(child, self.network)
+            return (float(told if few is theirs else -told),)
+        return self._conditional_entropy(child, model), -self._conditional_entropy(child, self.network)
 
     def _conditional_entropy(self, child: str, model: BayesNet) -> float:
         if model is self.network and self._is_wide(model, child):
