@@ -18,6 +18,7 @@ from sepset.learning.structure.independence.discrete import G
 from sepset.learning.structure.independence.gaussian import FisherZ
 from sepset.learning.structure.independence.oracles import Callback, DSeparation
 from sepset.learning.structure.learned import StructureTask
+from sepset.learning.structure.skeletons import method as skeletons
 from sepset.learning.structure.skeletons.blankets import IAMB, FastIAMB, GrowShrink, InterIAMB
 from sepset.learning.structure.skeletons.candidates import HPC, MMPC
 from sepset.learning.structure.skeletons.latent import FCI, RFCI
@@ -85,6 +86,18 @@ def test_interrupts_end_with_what_is_known(monkeypatch):
     found = ss.learn_structure(ASIA, method=PC())
     assert found.status is Status.INTERRUPTED
     assert found.separating_sets == {(ASIA.columns[0], ASIA.columns[1]): ()}
+
+
+def test_an_interrupt_is_raised_if_what_is_known_takes_long_to_direct(monkeypatch):
+    def interrupted(self, queries, found, knowledge):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(PC, "_search", interrupted)
+    monkeypatch.setattr(skeletons, "MOST_PATHS", 167)  # of eight joined variables: 8 * C(7, 2) = 168
+    with pytest.raises(KeyboardInterrupt):
+        ss.learn_structure(ASIA, method=PC())
+    monkeypatch.setattr(skeletons, "MOST_PATHS", 168)
+    assert ss.learn_structure(ASIA, method=PC()).status is Status.INTERRUPTED
 
 
 def test_results_can_be_fitted_and_shown():
