@@ -455,7 +455,7 @@ def test_tables_wait_for_a_plan_that_fits(monkeypatch):
         weights = {v: [0.0, float(rng.normal(0.0, 2.0))] for v in chosen}
         cpds.append(ss.LogisticCPD(ss.Discrete(f"f{i}"), weights))
     net, found = ss.BayesNet(*cpds), {f"f{i}": i % 2 for i in range(40)}
-    monkeypatch.setattr(ss.LogisticCPD, "_tabled", lambda *_: pytest.fail("a table was filled"))
+    monkeypatch.setattr(ss.LogisticCPD, "to_factor", lambda *_: pytest.fail("a table was filled"))
     with pytest.raises(ss.TooLarge, match="entries"):
         ss.prepare(net).query(["c0", "c1"], given=found)
 
