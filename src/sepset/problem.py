@@ -256,7 +256,7 @@ class Problem:
     @lazy
     def offsets(self) -> Ints:
         """The number of each block's first factor; the last entry is the number of factors."""
-        return np.concatenate([[0], np.cumsum([len(b) for b in self.blocks])]).astype(np.int64)
+        return np.append(0, np.fromiter(map(len, self.blocks), np.int64, len(self.blocks)).cumsum())
 
     @lazy
     def is_normalized(self) -> bool:
@@ -326,7 +326,9 @@ class Problem:
     @lazy
     def scopes(self) -> tuple[Ints, Ints]:
         """The scopes of all factors as compressed rows: where each starts, and variable positions in axis order."""
-        counts = np.array([b.scopes.shape for b in self.blocks], np.int64).reshape(-1, 2)
+        with uncollected():
+            shapes = itertools.chain.from_iterable([b.scopes.shape for b in self.blocks])
+            counts = np.fromiter(shapes, np.int64, 2 * len(self.blocks)).reshape(-1, 2)
         start = np.append(0, np.repeat(counts[:, 1], counts[:, 0])).cumsum()
         members = [b.scopes.reshape(-1) for b in self.blocks]
         return start, np.concatenate(members).astype(np.int64) if members else np.zeros(0, np.int64)

@@ -446,6 +446,20 @@ def test_a_function_is_not_filled_before_it_is_found_too_large(monkeypatch):
         cpd.decomposed({vs[0]: 1})
 
 
+def test_tables_wait_for_a_plan_that_fits(monkeypatch):
+    """Forty functions of 25 of 60 causes each: a clique of most causes."""
+    rng, causes = np.random.default_rng(0), [ss.Discrete(f"c{i}") for i in range(60)]
+    cpds = [ss.TableCPD(v, [0.7, 0.3]) for v in causes]
+    for i in range(40):
+        chosen = [causes[j] for j in rng.choice(60, 25, replace=False)]
+        weights = {v: [0.0, float(rng.normal(0.0, 2.0))] for v in chosen}
+        cpds.append(ss.LogisticCPD(ss.Discrete(f"f{i}"), weights))
+    net, found = ss.BayesNet(*cpds), {f"f{i}": i % 2 for i in range(40)}
+    monkeypatch.setattr(ss.LogisticCPD, "to_factor", lambda *_: pytest.fail("a table was filled"))
+    with pytest.raises(ss.TooLarge, match="entries"):
+        ss.prepare(net).query(["c0", "c1"], given=found)
+
+
 @pytest.mark.parametrize("method", [ss.inference.ICM(), ss.inference.MPLP(), ss.inference.HybridBestFirst()])
 def test_searches_take_no_auxiliaries_that_are_to_be_summed_out(monkeypatch, method):
     """Their maxima would be those of another function."""

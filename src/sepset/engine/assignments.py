@@ -42,6 +42,14 @@ if TYPE_CHECKING:
 TIMED, LONG = 500, 10.0
 """In models of so many variables a search comes before an exact answer of more than these seconds."""
 
+MOST_FILLED = 2**27
+"""The most entries of tables of functions of many variables that are filled for a search."""
+
+TOO_LARGE = (
+    "a table that is too large. Observe more of its parents, or ask for the best states of some variables with over=."
+)
+"""The end of a refusal."""
+
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
@@ -212,8 +220,10 @@ def searched_problem(engine: Engine, evidence: Evidence, over: list[int] | None 
     """The problem with the factors as they were written; functions of many variables as factors for this question."""
     prepared, problem = engine.prepared, engine.prepared.problem
     if can(prepared, Rewrites):
-        free = range(problem.num_visible) if over is None else over
-        made = prepared.for_best(evidence, without(free, evidence.observed)).problem
+        free = without(range(problem.num_visible) if over is None else over, evidence.observed)
+        if over is None and not prepared.has_maxima(evidence, free):
+            raise TooLarge(f"A search needs factors for maxima, which some CPDs have only as {TOO_LARGE}")
+        made = prepared.for_best(evidence, free).problem
         if over is None:
             _check_maxima(made)
         return made
@@ -226,9 +236,20 @@ def _check_maxima(problem: Problem) -> None:
     summed = [v for v in range(problem.num_visible, len(problem.variables)) if v not in problem.functions]
     if summed:
         raise TooLarge(
-            f"A search needs factors for maxima, which {problem.variables[summed[0]].base!r} has only as a table that "
-            "is too large. Observe more of its parents, or ask for the best states of some variables with over=."
+            f"A search needs factors for maxima, which {problem.variables[summed[0]].base!r} has only as {TOO_LARGE}"
         )
+    if not problem.is_built and (size := _num_entries(problem)) > MOST_FILLED:
+        raise TooLarge(
+            f"A search needs tables of {size:.3g} entries in all, of functions of many variables; at most "
+            f"{MOST_FILLED:.3g} are filled. Observe more variables."
+        )
+
+
+def _num_entries(problem: Problem) -> float:
+    """The entries of all tables."""
+    starts, places = problem.scopes
+    logs = np.concatenate([[0.0], np.cumsum(np.log2(problem.variables.cards[places]))])
+    return float(np.exp2(logs[starts[1:]] - logs[starts[:-1]]).sum())
 
 
 def _named(engine: Engine, evidence: Evidence, error: ImpossibleEvidence) -> ImpossibleEvidence:

@@ -62,11 +62,11 @@ from sepset.inference.method import (
 )
 from sepset.inference.plan import EliminationPlan, JointPlan, make_plan
 from sepset.inference.rewriting import (
+    FormParts,
     codes_of,
     drawn,
     drawn_last,
     given_by_variable,
-    has_none,
     repeated,
     rewritten,
     silenced,
@@ -126,7 +126,7 @@ class PreparedForms:
         self.method = method
         self._made: Cache[Prepared] = Cache(16)
         self._patterns: Cache[Rewritten] = Cache(16)
-        self._has_none: Cache[bool] = Cache(256)
+        self._parts = FormParts(problem.forms)
         self._needed: Cache[frozenset[int]] = Cache(16)
         self._too_wide: set[tuple[tuple[int, ...], tuple[int, ...]]] = set()
 
@@ -202,14 +202,21 @@ class PreparedForms:
 
     def _wide(self, evidence: Evidence, over: Sequence[int]) -> WideForms:
         """The forms that a maximum needs and that have no factors for it, or only a large table."""
-        given, found = given_by_variable(self.problem, evidence), {}
-        for i, semiring in self._chosen(over, self._relevant(over, evidence)).items():
-            form = self.problem.forms[i]
-            codes = codes_of(form, given)
-            key = i, semiring.name, tuple(codes.items())
-            if self._has_none.get(key, lambda: has_none(form, codes, semiring)):  # noqa: B023
-                found[i] = form
+        chosen = self._codes_chosen(over, evidence)
+        found = {i: self.problem.forms[i] for i, (codes, one) in chosen.items() if self._parts.has_none(i, codes, one)}
         return WideForms(self.problem, found, evidence, over)
+
+    def _codes_chosen(
+        self, over: Sequence[int], evidence: Evidence
+    ) -> dict[int, tuple[dict[AnyVariable, Any], Semiring]]:
+        """The forms to be decomposed for a maximum, each with what is observed of it, and for maxima or for sums."""
+        given, chosen = given_by_variable(self.problem, evidence), self._chosen(over, self._relevant(over, evidence))
+        return {i: (codes_of(self.problem.forms[i], given), one) for i, one in chosen.items()}
+
+    def has_maxima(self, evidence: Evidence, over: Sequence[int]) -> bool:
+        """Whether no form is known to have only factors for sums, of those that a maximum needs."""
+        chosen = self._codes_chosen(over, evidence).items()
+        return all(one is SUM or self._parts.largest(i, codes, one) < math.inf for i, (codes, one) in chosen)
 
     def best_by_tangents(self, evidence: Evidence, over: Sequence[int], searched: Sequence[Found] = ()) -> Best:
         """The best assignment in each joint state of hidden children; frontiers of the first were searched before."""
@@ -291,10 +298,8 @@ class PreparedForms:
 
     def _other_parts(self, evidence: Evidence, over: Sequence[int], wide: Collection[int]) -> dict[int, Decomposition]:
         """The factors of all forms but these for a maximum."""
-        given = given_by_variable(self.problem, evidence)
-        chosen = self._chosen(over, self._relevant(over, evidence))
-        forms = {i: self.problem.forms[i] for i in chosen if i not in wide}
-        return {i: self._part(form, codes_of(form, given), chosen[i]) for i, form in forms.items()}
+        chosen = self._codes_chosen(over, evidence).items()
+        return {i: self._parts.part(i, codes, one) for i, (codes, one) in chosen if i not in wide}
 
     def _searched(self, evidence: Evidence, over: Sequence[int], k: int, above: float) -> Found:
         """The best assignments if all children of wide forms are observed, as far as a search finds and proves them."""
@@ -576,7 +581,7 @@ class PreparedForms:
         key = kept, tuple((i, one.name, tuple(codes[i].items())) for i, one in chosen.items())
 
         def make() -> Prepared:
-            parts = {i: self._part(forms[i], codes[i], one) for i, one in chosen.items()}
+            parts = {i: self._parts.part(i, codes[i], one) for i, one in chosen.items()}
             is_shared = all(self._is_discrete(forms[i]) and part.is_linear for i, part in parts.items())
             if not is_shared:  # densities are not conditionals; large tables wait; logarithms would be read as zeros
                 return self._prepared(kept, parts).prepared
@@ -585,15 +590,6 @@ class PreparedForms:
             return found.prepared if found.parts is parts else found.with_parts(parts)
 
         return self._made.get(key, make)
-
-    def _part(self, form: Form, codes: Mapping[AnyVariable, Any], semiring: Semiring) -> Decomposition:
-        """The factors of a form; if maxima have none that fit, those for sums."""
-        try:
-            return form.source.decomposed(codes, semiring)
-        except TooLarge:
-            if semiring is SUM or form.is_deferred:
-                raise
-            return form.source.decomposed(codes, SUM)
 
     def _prepared(self, numbers: Collection[int], parts: Mapping[int, Decomposition]) -> Rewritten:
         problem, _, places = rewritten(self.problem, numbers, parts)

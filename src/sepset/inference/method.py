@@ -418,6 +418,9 @@ class Rewrites(Protocol):
     def for_sums(self, evidence: Evidence, targets: Sequence[int]) -> Prepared:
         """The method prepared for a query of `targets`."""
 
+    def has_maxima(self, evidence: Evidence, over: Sequence[int]) -> bool:
+        """Whether there are factors for the best values of `over`, in which no auxiliary is to be summed out."""
+
     def k_best(self, evidence: Evidence, over: Sequence[int], k: int) -> list[Best] | None:
         """Up to k assignments, best first, where no factors fit; None if it is not certain which they are."""
 

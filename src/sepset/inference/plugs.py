@@ -17,6 +17,7 @@ from sepset.base.arraytypes import AnyInts, Bools, Bytes, Floats, Ints
 from sepset.base.cache import Slot
 from sepset.base.frozen import read_only
 from sepset.base.logarithms import LN2
+from sepset.base.memory import uncollected
 from sepset.base.text import listing
 from sepset.errors import NotApplicable
 from sepset.factors.algebra import Factor
@@ -157,7 +158,8 @@ def logarithms(values: Floats) -> Floats:
 def parts_of(problem: Problem, evidence: Evidence) -> Iterator[Part]:
     """The factors of all blocks; single tables of one shape are together, as in a block."""
     cards, parts = problem.variables.cards, dict[Shape, list[Part]]()
-    tables, rest = problem.kept.get(TABLES, lambda: _tables_of(problem))
+    with uncollected():
+        tables, rest = problem.kept.get(TABLES, lambda: _tables_of(problem))
     for place in rest:
         part = part_of(problem.blocks[place], problem, evidence, int(problem.offsets[place]))
         if part.kind == TABLE and len(part.scopes) == 1:
@@ -173,15 +175,16 @@ def parts_of(problem: Problem, evidence: Evidence) -> Iterator[Part]:
 def _tables_of(problem: Problem) -> tuple[tuple[Part, ...], tuple[int, ...]]:
     """The single tables of a problem, those of one shape together, and the places of all other blocks."""
     start, members = (part.tolist() for part in problem.scopes)
-    parts, cards = problem.variables.parts, problem.variables.cards.tolist()
+    parts = problem.variables.parts
     variables: Any = parts if len(parts) == len(problem.variables) else problem.variables  # which takes longer
+    own, cards = [variables[v] for v in members], problem.variables.cards[problem.scopes[1]].tolist()
     tables, firsts, rest = dict[Shape, list[Table]](), dict[Shape, list[int]](), []
     for place, (block, first) in enumerate(zip(problem.blocks, problem.offsets.tolist(), strict=False)):
         if type(block) is Single and type(block.value) is Table:
-            scope = members[start[first] : start[first + 1]]
-            if [variables[v] for v in scope] != [*block.value.scope]:
+            at = slice(start[first], start[first + 1])
+            if own[at] != [*block.value.scope]:
                 block.factor(0, problem.variables)  # which says what differs
-            shape = tuple([cards[v] for v in scope])
+            shape = tuple(cards[at])
             tables.setdefault(shape, []).append(block.value)
             firsts.setdefault(shape, []).append(first)
         else:

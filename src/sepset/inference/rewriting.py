@@ -7,13 +7,16 @@ The model's own variables keep their positions; auxiliaries of functions that ar
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import math
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.cache import Cache
 from sepset.errors import TooLarge
 from sepset.factors.algebra import AnyVariable, Columns, num_entries
 from sepset.factors.decomposition import Decomposition, Unfilled
@@ -22,7 +25,7 @@ from sepset.inference.completion import drawn as chosen
 from sepset.inference.evidencerows import EvidenceRows, Workers
 from sepset.inference.method import Method
 from sepset.problem import ConditionalGroup, Form, Problem
-from sepset.semiring import MAX, Semiring
+from sepset.semiring import MAX, SUM, Semiring
 from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Universe
 
@@ -110,14 +113,49 @@ def repeated(value: Floats, num_rows: int) -> Floats:
     return rows[:, 0] if rows.shape[1] == 1 else rows
 
 
-def has_none(form: Form, codes: Mapping[AnyVariable, Any], semiring: Semiring) -> bool:
-    """Whether a form has no factors at these codes that are small enough, or large tables of a concave function."""
+class FormParts:
+    """The factors of the forms of a problem, and which of them were found to be too large.
+
+    Args:
+        forms: of the problem.
+    """
+
+    def __init__(self, forms: Sequence[Form]) -> None:
+        self._forms = forms
+        self._largest: Cache[float] = Cache(max(256, 2 * len(forms)))
+
+    def part(self, i: int, codes: Mapping[AnyVariable, Any], semiring: Semiring) -> Decomposition:
+        """The factors of a form; if maxima have none that fit, those for sums."""
+        form = self._forms[i]
+        if semiring is SUM or form.is_deferred:
+            return form.source.decomposed(codes, semiring)
+        if self._largest.find(_key(i, codes, semiring)) != math.inf:
+            with suppress(TooLarge):
+                return form.source.decomposed(codes, semiring)
+        return form.source.decomposed(codes, SUM)
+
+    def has_none(self, i: int, codes: Mapping[AnyVariable, Any], semiring: Semiring) -> bool:
+        """Whether a form has no factors at these codes that are small enough, or large tables of a concave function."""
+        form, largest = self._forms[i], self.largest(i, codes, semiring)
+        if largest == math.inf:
+            return True
+        return largest > MOST_TABLED and form.source.concave({**codes, form.source.scope[-1]: 0}) is not None
+
+    def largest(self, i: int, codes: Mapping[AnyVariable, Any], semiring: Semiring) -> float:
+        """The entries of the largest factor of a form; infinite if it has none that are small enough."""
+        return self._largest.get(_key(i, codes, semiring), lambda: _largest(self._forms[i], codes, semiring))
+
+
+def _key(i: int, codes: Mapping[AnyVariable, Any], semiring: Semiring) -> Hashable:
+    return i, semiring.name, tuple(codes.items())
+
+
+def _largest(form: Form, codes: Mapping[AnyVariable, Any], semiring: Semiring) -> float:
     try:
         part = form.source.decomposed(codes, semiring)
     except TooLarge:
-        return True
-    largest = max((num_entries(factor.scope) for factor in part.factors), default=1)
-    return largest > MOST_TABLED and form.source.concave({**codes, form.source.scope[-1]: 0}) is not None
+        return math.inf
+    return max((num_entries(factor.scope) for factor in part.factors), default=1)
 
 
 def drawn_last(problem: Problem, needed: Collection[int]) -> list[int]:

@@ -307,7 +307,10 @@ class Compiler:
 
     def _is_quick(self, kind: Kind, relevant: Relevant) -> bool:
         """Whether a question is first compiled in one call; best values and draws, only with the order that the search
-        on a small graph begins with: rows of findings have the same, which breaks ties."""
+        on a small graph begins with: rows of findings have the same, which breaks ties. Factors that wait to be filled
+        wait for a plan that fits."""
+        if not self.planner.problem.is_built:
+            return False
         most = costs.FACTORS_AT_ONCE if kind in SUMS else SMALL_GRAPH
         return len(relevant.numbers) <= most and self.planner.has_usual_order
 
@@ -383,6 +386,9 @@ class Compiler:
         is_later = effort >= costs.LATER_ORDER_PASSES
         share = costs.LATER_SHARE_OF_TREE_SEARCH if is_later else costs.SHARE_OF_TREE_SEARCH
         plan = self.planner.plan(kind, targets, pattern, effort=effort)
+        memory = self.planner.settings.memory
+        if not self.planner.problem.is_built and plan.step_memory > costs.PATIENT_FACTOR * memory:
+            plan.check(memory)  # before the layout fills the factors
         return compile_question(
             self.planner.layout(pattern.states),
             plan,
@@ -394,7 +400,7 @@ class Compiler:
             factors=kind == "factors",
             maximize=kind == "mode",
             reads_tensors=kind not in SUMS,
-            memory=self.planner.settings.memory,
+            memory=memory,
             states=pattern.states,
             search=0.0 if kind in UNSEARCHED else share,
         )

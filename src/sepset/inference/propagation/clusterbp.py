@@ -115,8 +115,8 @@ class ClusterBP:
 
     def _passing(self, wiring: Wiring, *, is_max: bool) -> ClusterPassing:
         possible = wiring.consistent
+        graph = self._built(possible) if self.graph is None else self.graph  # which may be refused
         place = {possible.name(i): i for i in range(possible.num_variables)}
-        graph = self._built(possible) if self.graph is None else self.graph
         return ClusterPassing(Clusters.of(possible, graph, place), self.damping, is_max, graph.is_forest)
 
     def _built(self, wiring: Wiring) -> ClusterGraph:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,6 +20,7 @@ from sepset.learning.structure.independence.discrete import G
 from sepset.learning.structure.independence.gaussian import FisherZ
 from sepset.learning.structure.independence.oracles import Callback, DSeparation
 from sepset.learning.structure.learned import StructureTask
+from sepset.learning.structure.skeletons import method as skeletons
 from sepset.learning.structure.skeletons.blankets import IAMB, FastIAMB, GrowShrink, InterIAMB
 from sepset.learning.structure.skeletons.candidates import HPC, MMPC
 from sepset.learning.structure.skeletons.latent import FCI, RFCI
@@ -85,6 +88,12 @@ def test_interrupts_end_with_what_is_known(monkeypatch):
     found = ss.learn_structure(ASIA, method=PC())
     assert found.status is Status.INTERRUPTED
     assert found.separating_sets == {(ASIA.columns[0], ASIA.columns[1]): ()}
+    paths = 6 * math.comb(7, 2) + 2 * math.comb(6, 2)  # of eight variables, all joined but for one pair
+    monkeypatch.setattr(skeletons, "MOST_PATHS", paths)
+    assert ss.learn_structure(ASIA, method=PC()).status is Status.INTERRUPTED
+    monkeypatch.setattr(skeletons, "MOST_PATHS", paths - 1)  # more take long to direct
+    with pytest.raises(KeyboardInterrupt):
+        ss.learn_structure(ASIA, method=PC())
 
 
 def test_results_can_be_fitted_and_shown():

@@ -39,6 +39,10 @@ class Stopped(Exception):
         self.status = status
 
 
+MOST_PATHS = 2**20
+"""The most paths of two edges in a skeleton that is still directed after an interrupt: about a second of work."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Discovered(Learned[G]):
     """A structure from independences.
@@ -141,6 +145,8 @@ class ConstraintMethod(Generic[G]):
         except (KeyboardInterrupt, SystemError) as error:
             if not was_interrupted(error):
                 raise
+            if found.num_paths > MOST_PATHS:
+                raise KeyboardInterrupt from None
             status = Status.INTERRUPTED
         if status is not Status.COMPLETED:
             graph, conflicts = self._graph(queries.names, found, knowledge, None)

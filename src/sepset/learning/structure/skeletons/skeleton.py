@@ -90,6 +90,12 @@ class Skeleton:
         """The set that separated two variables; None if their edge was forbidden."""
         return self.separating.get((min(x, y), max(x, y)))
 
+    @property
+    def num_paths(self) -> int:
+        """The number of paths of two edges."""
+        degrees = self.adjacent.sum(axis=1, dtype=np.int64)
+        return int((degrees * (degrees - 1) // 2).sum())
+
     def unshielded(self) -> list[tuple[int, int, int]]:
         """The triples `(x, z, y)` with `x - z - y`, `x < y`, and `x` and `y` not joined, in order."""
         found: list[tuple[int, int, int]] = []
