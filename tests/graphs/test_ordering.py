@@ -230,6 +230,28 @@ def test_a_limit_in_reach_changes_nothing(method):
     assert limited == free
 
 
+@pytest.mark.parametrize("side", [20, 40])
+def test_grids_whose_cliques_become_tables_are_as_wide_as_their_side(side):
+    swept = replace(grid_task(side, math.inf), has_tables=True)
+    nodes = grid(side).nodes
+    assert eliminate_graph(grid(side), [nodes[i] for i in Portfolio().arrange(swept)]).width == side
+
+
+@pytest.mark.parametrize("states", [2, (2, 5)])
+@pytest.mark.parametrize("shape", [(9, 25), (6, 6, 6)])
+def test_an_order_from_side_to_side_is_kept_only_if_it_is_better(shape, states):
+    graph = UndirectedGraph.from_networkx(nx.grid_graph(shape))
+    cards = np.random.default_rng(1).integers(2, 6, len(graph)) if states != 2 else np.full(len(graph), 2)
+    rows, none = [part.copy() for part in graph.neighbor_csr], np.zeros(len(graph), np.int64)
+    greedy = OrderingTask(graph.nodes, *rows, cards.astype(float), none)
+    by_name = dict(zip(graph.nodes, cards.tolist(), strict=True))
+    totals = [
+        eliminate_graph(graph, [graph.nodes[i] for i in Portfolio().arrange(one)], cards=by_name).total_size
+        for one in (replace(greedy, has_tables=True), greedy)
+    ]
+    assert totals[0] <= totals[1]
+
+
 def test_a_given_order_is_not_refused():
     wide = grid_task(6, 0.0)
     assert len(GivenOrder(wide.nodes[:]).arrange(wide)) == 36

@@ -304,13 +304,15 @@ class Portfolio:
     def _search(self, task: OrderingTask) -> Ints:
         search, step = _Search(task, generator(self.seed)), 0
         end = None if self.seconds is None else time.monotonic() + self.seconds
-        while step == 0 or self._goes_on(step, search, end):
+        while step == 0 or (self._goes_on(step, search, end) and not search.is_hopeless(step)):
             search.try_one(step)
             step += 1
             if step == 1 and search.total > costs.SWEPT_BITS:
-                search.try_sweeps()
-            if search.is_hopeless(step):
-                raise hopeless(task, step)
+                search.try_along()
+        if search.total > costs.SWEPT_BITS:
+            search.try_across()
+        if not len(search.order):
+            raise hopeless(task, step)
         return search.order
 
     def _goes_on(self, step: int, search: _Search, end: float | None) -> bool:
@@ -403,11 +405,15 @@ class _Search:
             self.order = order if total < self.total or is_first else self.order
             self.total, self.blend, self.bias = total, blend, bias
 
-    def try_sweeps(self) -> None:
-        """The order that the task has, and if its tables are held, from one side of the graph to the other."""
-        task, ranks = self.task, np.empty(len(self.logs))
+    def try_along(self) -> None:
+        """The order that the task has."""
+        task = self.task
         if task.along is not None and not np.isnan(known := task.along()).all():
             self._sweep(beside(task.indptr, task.indices, known))
+
+    def try_across(self) -> None:
+        """From one side of the graph to the other, if cliques become tables."""
+        task, ranks = self.task, np.empty(len(self.logs))
         if task.has_tables and len(task) >= costs.SWEPT_NODES:
             ranks[side_to_side(task.indptr, task.indices)] = np.arange(len(ranks))
             self._sweep(ranks)
@@ -561,14 +567,15 @@ def _refuse_parts(task: OrderingTask) -> None:
     for size in costs.PARTS_OF_LARGE_GRAPH:
         if len(task) >= costs.TIMES_OF_PART * size:
             part = replace(_ball(task, size), patience=1)
-            if part.along is None or not _is_swept(part):
+            if not _is_swept(part):
                 _greedy(part, part.cards, part.logs, (1.0, 0.0))
 
 
 def _is_swept(task: OrderingTask) -> bool:
-    """Whether the order that the task has is not hopeless."""
+    """Whether an order from side to side, if there may be one, is not hopeless."""
     search = _Search(task, generator(0))
-    search.try_sweeps()
+    search.try_along()
+    search.try_across()
     return len(search.order) > 0
 
 

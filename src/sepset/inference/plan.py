@@ -205,6 +205,7 @@ def make_plan(
     limit: int | None = None,
     cards: Ints | None = None,
     effort: float = 1.0,
+    has_tables: bool = True,
 ) -> EliminationPlan:
     """The plan that eliminates all but `last` first, then `last`; in both, continuous variables before discrete ones.
 
@@ -215,6 +216,7 @@ def make_plan(
             is known. Without one the plan is made to be looked at.
         cards: the number of states of each variable in tables; all by default.
         effort: how long to search for an order, in passes over the best tables so far.
+        has_tables: whether cliques become tables; programs of contractions hold separators only.
     """
     from sepset.kernels.compiled.planning import scope_graph
 
@@ -242,7 +244,8 @@ def make_plan(
     ends = place[list(last)] if joint and last and problem.variables.all_discrete else None
     along = partial(_along_chains, problem, kept) if len(cards) > problem.num_visible else None
     rows = graph[0], graph[1]
-    symbolic = symbolic_elimination(nodes, rows, states, group, method, entries, ends, effort=effort, along=along)
+    search: dict[str, Any] = {"effort": effort, "along": along, "has_tables": has_tables}
+    symbolic = symbolic_elimination(nodes, rows, states, group, method, entries, ends, **search)
     return EliminationPlan(
         relevant=relevant,
         symbolic=symbolic,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from sepset.base.arraytypes import Floats
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
-from sepset.graphs.costs import SMALL_GRAPH
+from sepset.graphs.costs import SMALL_GRAPH, SWEPT_NODES
 from sepset.inference import costs
 from sepset.inference.compiled.narrowing import Narrowing, is_worth_a_look
 from sepset.inference.compiled.planner import Kind, Pattern, Planner, Positions
@@ -356,10 +357,25 @@ class Compiler:
         try:
             return self._planned(kind, targets, pattern, effort)
         except TooLarge:
-            plan = self.planner.plan(kind, targets, pattern, effort=effort)
-            if plan.step_memory > costs.PATIENT_FACTOR * self.planner.settings.memory:
+            is_near = self._is_near(kind, targets, pattern, effort)
+            others = [(costs.LATER_ORDER_PASSES, False)] * is_near + [(effort, True)] * self._is_swept(relevant)
+            if not others:
                 raise
-        return self._planned(kind, targets, pattern, costs.LATER_ORDER_PASSES)
+        for effort, has_tables in others[:-1]:
+            with suppress(TooLarge):
+                return self._planned(kind, targets, pattern, effort, has_tables=has_tables)
+        return self._planned(kind, targets, pattern, others[-1][0], has_tables=others[-1][1])
+
+    def _is_near(self, kind: Kind, targets: Positions, pattern: Pattern, effort: float) -> bool:
+        """Whether the tables of a plan that is too large are so few times the memory that a longer search may help."""
+        with suppress(TooLarge):
+            plan = self.planner.plan(kind, targets, pattern, effort=effort)
+            return plan.step_memory <= costs.PATIENT_FACTOR * self.planner.settings.memory
+        return False
+
+    def _is_swept(self, relevant: Relevant) -> bool:
+        """Whether orders from side to side are tried."""
+        return self.planner.has_usual_order and len(relevant.places) >= SWEPT_NODES
 
     def _along_a_cheaper_tree(self, kind: Kind, question: Question) -> Question:
         """The question itself, if it is cheap or no cheaper tree is found."""
@@ -374,15 +390,18 @@ class Compiler:
             memory=planner.settings.memory,
         )
 
-    def _planned(self, kind: Kind, targets: Positions, pattern: Pattern, effort: float) -> Question:
+    def _planned(
+        self, kind: Kind, targets: Positions, pattern: Pattern, effort: float, *, has_tables: bool = False
+    ) -> Question:
         """The question along a new plan.
 
         Args:
             effort: how long to search for the order, in passes; for the tree likewise.
+            has_tables: whether the order has small tables rather than few separators.
         """
         is_later = effort >= costs.LATER_ORDER_PASSES
         share = costs.LATER_SHARE_OF_TREE_SEARCH if is_later else costs.SHARE_OF_TREE_SEARCH
-        plan = self.planner.plan(kind, targets, pattern, effort=effort)
+        plan = self.planner.plan(kind, targets, pattern, effort=effort, has_tables=has_tables)
         return compile_question(
             self.planner.layout(pattern.states),
             plan,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -194,13 +195,12 @@ class TableEngine:
         pattern = planner.pattern(NO_FINDINGS)._replace(observed=tuple(sorted(observed)))
         kind: Kind = "joint" if targets else "marginals"
         plan = planner.plan(kind, tuple(targets), pattern, to_run=False)
-        if plan.step_memory > costs.HOPELESS_FACTOR * planner.settings.memory:
-            return plan
-        try:
-            question = self.compiler.question(kind, tuple(targets) or planner.hidden(pattern), pattern)
-        except TooLarge:
-            return plan
-        return replace(plan, need=question.need)
+        if plan.step_memory <= costs.HOPELESS_FACTOR * planner.settings.memory:
+            with suppress(TooLarge):
+                question = self.compiler.question(kind, tuple(targets) or planner.hidden(pattern), pattern)
+                return replace(plan, need=question.need)
+        other = planner.plan(kind, tuple(targets), pattern, to_run=False, has_tables=True)
+        return min(plan, other, key=lambda one: one.symbolic.rounded_total)
 
     @lazy
     def store(self) -> FactorStore:

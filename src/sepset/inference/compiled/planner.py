@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -136,30 +136,32 @@ class Planner:
         *,
         to_run: bool = True,
         effort: float = costs.FIRST_ORDER_PASSES,
+        has_tables: bool = False,
     ) -> EliminationPlan:
         """The plan of a question; all kinds of questions about every variable share one.
 
         Args:
             to_run: whether a plan far beyond the memory is refused; otherwise it is made to be looked at.
             effort: how long to search for an order, in passes over the tables of the best one so far.
+            has_tables: whether the order has small tables even if its separators are many, as those of a grid from side
+                to side: for questions whose programs are too large, and plans that are only looked at.
         """
         if kind not in ("joint", "group"):
             kind, targets = "marginals", ()
         limit = self.settings.memory if to_run else None
-        key = kind, targets, pattern
+        how: dict[str, Any] = {"limit": limit, "effort": effort, "has_tables": has_tables}
+        key = kind, targets, pattern, has_tables
         refused = self._refusals.find(key) if to_run else None
         if refused is not None:
             raise TooLarge(refused)
         try:
-            return self._plans.get((*key, effort), lambda: self._made(kind, targets, pattern, limit, effort))
+            return self._plans.get((*key, effort), lambda: self._made(kind, targets, pattern, **how))
         except TooLarge as error:
             if to_run:
                 self._refusals.get(key, partial(str, error))
             raise
 
-    def _made(
-        self, kind: Kind, targets: Positions, pattern: Pattern, limit: int | None, effort: float
-    ) -> EliminationPlan:
+    def _made(self, kind: Kind, targets: Positions, pattern: Pattern, **how: Any) -> EliminationPlan:
         asked = targets if kind == "joint" else ()
         return make_plan(
             self.problem,
@@ -168,9 +170,8 @@ class Planner:
             targets=asked,
             observed=pattern.observed,
             last=asked,
-            limit=limit,
             cards=self.cards(pattern.states),
-            effort=effort,
+            **how,
         )
 
     def relevant(self, kind: Kind, targets: Positions, pattern: Pattern) -> Relevant:
