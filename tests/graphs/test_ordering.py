@@ -14,15 +14,16 @@ from sepset.errors import ArgumentError, ModelError, ScopeError, TooLarge
 from sepset.graphs import costs
 from sepset.graphs.elimination import eliminate_graph
 from sepset.graphs.graph import UndirectedGraph
+from sepset.graphs.names import Names
 from sepset.graphs.ordering import (
     GivenOrder,
     MaxCardinality,
     MinFill,
     MinNeighbors,
     MinWeight,
-    Names,
     OrderingTask,
     Portfolio,
+    SideToSide,
     WeightedMinFill,
     elimination_order,
     refuse_matrices,
@@ -234,7 +235,10 @@ def test_a_limit_in_reach_changes_nothing(method):
 def test_grids_whose_cliques_become_tables_are_as_wide_as_their_side(side):
     swept = replace(grid_task(side, math.inf), has_tables=True)
     nodes = grid(side).nodes
-    assert eliminate_graph(grid(side), [nodes[i] for i in Portfolio().arrange(swept)]).width == side
+    for method in (Portfolio(), SideToSide()):
+        assert eliminate_graph(grid(side), [nodes[i] for i in method.arrange(swept)]).width == side
+    with pytest.raises(TooLarge, match="The elimination order needs"):
+        SideToSide().arrange(replace(swept, limit=side - 12.0))
 
 
 @pytest.mark.parametrize("states", [2, (2, 5)])
@@ -283,19 +287,6 @@ def test_nodes_of_very_large_degree_are_no_trouble():
     MinFill().arrange(task_of_pairs(3, np.zeros(2, np.int64), np.arange(1, 3)))  # compiles what is needed
     found = within(5.0, lambda: MinFill().arrange(task))  # a clique of the neighbors would take minutes
     assert len(found) == n
-
-
-def test_names_are_looked_up_when_read():
-    asked = []
-
-    def name(i):
-        asked.append(i)
-        return f"N{i}"
-
-    names = Names(name, np.array([4, 2, 7]))
-    assert len(names) == 3
-    assert not asked
-    assert (names[1], names[-1], names[1:], list(names)) == ("N2", "N7", ("N2", "N7"), ["N4", "N2", "N7"])
 
 
 @pytest.mark.parametrize("settings", [{"seconds": -1}, {"seconds": "3"}, {"restarts": True}, {"seconds": math.nan}])

@@ -17,7 +17,8 @@ from sepset.base.text import readable
 from sepset.errors import TooLarge
 from sepset.graphs.elimination import GraphElimination
 from sepset.graphs.graph import UndirectedGraph
-from sepset.graphs.ordering import GivenOrder, Names, OrderingMethod, OrderingTask, refuse_matrices
+from sepset.graphs.names import Names
+from sepset.graphs.ordering import GivenOrder, OrderingMethod, OrderingTask, refuse_matrices
 from sepset.graphs.sweeps import side_by_side
 from sepset.graphs.symbolic import SymbolicElimination, symbolic_elimination
 from sepset.problem import Problem, Relevant

@@ -13,6 +13,7 @@ from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
 from sepset.graphs.costs import SMALL_GRAPH, SWEPT_NODES
+from sepset.graphs.ordering import SideToSide
 from sepset.inference import costs
 from sepset.inference.compiled.narrowing import Narrowing, is_worth_a_look
 from sepset.inference.compiled.planner import Kind, Pattern, Planner, Positions
@@ -358,13 +359,13 @@ class Compiler:
             return self._planned(kind, targets, pattern, effort)
         except TooLarge:
             is_near = self._is_near(kind, targets, pattern, effort)
-            others = [(costs.LATER_ORDER_PASSES, False)] * is_near + [(effort, True)] * self._is_swept(relevant)
+            others = [(costs.LATER_ORDER_PASSES, None)] * is_near + [(effort, SideToSide())] * self._is_swept(relevant)
             if not others:
                 raise
-        for effort, has_tables in others[:-1]:
+        for other in others[:-1]:
             with suppress(TooLarge):
-                return self._planned(kind, targets, pattern, effort, has_tables=has_tables)
-        return self._planned(kind, targets, pattern, others[-1][0], has_tables=others[-1][1])
+                return self._planned(kind, targets, pattern, *other)
+        return self._planned(kind, targets, pattern, *others[-1])
 
     def _is_near(self, kind: Kind, targets: Positions, pattern: Pattern, effort: float) -> bool:
         """Whether the tables of a plan that is too large are so few times the memory that a longer search may help."""
@@ -391,17 +392,17 @@ class Compiler:
         )
 
     def _planned(
-        self, kind: Kind, targets: Positions, pattern: Pattern, effort: float, *, has_tables: bool = False
+        self, kind: Kind, targets: Positions, pattern: Pattern, effort: float, method: SideToSide | None = None
     ) -> Question:
         """The question along a new plan.
 
         Args:
             effort: how long to search for the order, in passes; for the tree likewise.
-            has_tables: whether the order has small tables rather than few separators.
+            method: the order, if not as usual.
         """
         is_later = effort >= costs.LATER_ORDER_PASSES
         share = costs.LATER_SHARE_OF_TREE_SEARCH if is_later else costs.SHARE_OF_TREE_SEARCH
-        plan = self.planner.plan(kind, targets, pattern, effort=effort, has_tables=has_tables)
+        plan = self.planner.plan(kind, targets, pattern, effort=effort, method=method)
         return compile_question(
             self.planner.layout(pattern.states),
             plan,

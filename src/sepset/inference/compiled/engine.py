@@ -14,6 +14,7 @@ from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
 from sepset.factors.table import Table
+from sepset.graphs.ordering import SideToSide
 from sepset.inference import costs
 from sepset.inference.compiled.compiler import SUMS, Compiler
 from sepset.inference.compiled.domains import States
@@ -199,8 +200,12 @@ class TableEngine:
             with suppress(TooLarge):
                 question = self.compiler.question(kind, tuple(targets) or planner.hidden(pattern), pattern)
                 return replace(plan, need=question.need)
-        other = planner.plan(kind, tuple(targets), pattern, to_run=False, has_tables=True)
-        return min(plan, other, key=lambda one: one.symbolic.rounded_total)
+        if not planner.has_usual_order:
+            return plan
+        with suppress(TooLarge):
+            other = planner.plan(kind, tuple(targets), pattern, to_run=False, method=SideToSide())
+            return min(plan, other, key=lambda one: one.symbolic.rounded_total)
+        return plan
 
     @lazy
     def store(self) -> FactorStore:

@@ -12,7 +12,7 @@ from sepset.base.arraytypes import Bools, Ints
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
-from sepset.graphs.ordering import DEFAULT_ORDER, MinFill, OrderingMethod
+from sepset.graphs.ordering import DEFAULT_ORDER, MinFill, OrderingMethod, SideToSide
 from sepset.inference import costs
 from sepset.inference.compiled.domains import Domains, States, Zeros
 from sepset.inference.compiled.store import FactorStore, Layout
@@ -136,21 +136,21 @@ class Planner:
         *,
         to_run: bool = True,
         effort: float = costs.FIRST_ORDER_PASSES,
-        has_tables: bool = False,
+        method: SideToSide | None = None,
     ) -> EliminationPlan:
         """The plan of a question; all kinds of questions about every variable share one.
 
         Args:
             to_run: whether a plan far beyond the memory is refused; otherwise it is made to be looked at.
             effort: how long to search for an order, in passes over the tables of the best one so far.
-            has_tables: whether the order has small tables even if its separators are many, as those of a grid from side
-                to side: for questions whose programs are too large, and plans that are only looked at.
+            method: the order of a question whose program is too large otherwise. From side to side, tables may be small
+                and separators many.
         """
         if kind not in ("joint", "group"):
             kind, targets = "marginals", ()
         limit = self.settings.memory if to_run else None
-        how: dict[str, Any] = {"limit": limit, "effort": effort, "has_tables": has_tables}
-        key = kind, targets, pattern, has_tables
+        how: dict[str, Any] = {"limit": limit, "effort": effort, "method": method or self.settings.order}
+        key = kind, targets, pattern, method
         refused = self._refusals.find(key) if to_run else None
         if refused is not None:
             raise TooLarge(refused)
@@ -166,7 +166,7 @@ class Planner:
         return make_plan(
             self.problem,
             self.relevant(kind, targets, pattern),
-            method=self.settings.order,
+            has_tables=False,
             targets=asked,
             observed=pattern.observed,
             last=asked,
