@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import overload
 
-import numpy as np
-
 from sepset.base.arraytypes import Ints
 
 __all__ = ["Names"]
@@ -17,6 +15,7 @@ __all__ = ["Names"]
 class Names(Sequence[str]):
     """Names at chosen positions, looked up only on access, so that a million variables cost nothing before that.
 
+    >>> import numpy as np
     >>> Names("abc".__getitem__, np.array([2, 0]))[:]
     ('c', 'a')
     """
