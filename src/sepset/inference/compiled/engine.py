@@ -195,17 +195,19 @@ class TableEngine:
         planner = self.compiler.planner
         pattern = planner.pattern(NO_FINDINGS)._replace(observed=tuple(sorted(observed)))
         kind: Kind = "joint" if targets else "marginals"
-        plan = planner.plan(kind, tuple(targets), pattern, to_run=False)
+        plan, need = planner.plan(kind, tuple(targets), pattern, to_run=False), None
         if plan.step_memory <= costs.HOPELESS_FACTOR * planner.settings.memory:
             with suppress(TooLarge):
                 question = self.compiler.question(kind, tuple(targets) or planner.hidden(pattern), pattern)
-                return replace(plan, need=question.need)
-        if not planner.has_usual_order:
-            return plan
+                need = question.need
+                if plan.step_memory <= planner.settings.memory or np.array_equal(plan.positions, question.order):
+                    return replace(plan, need=need)
         with suppress(TooLarge):
             other = planner.plan(kind, tuple(targets), pattern, to_run=False, method=SideToSide())
-            return min(plan, other, key=lambda one: one.symbolic.rounded_total)
-        return plan
+            if planner.has_usual_order and other.symbolic.rounded_total < plan.symbolic.rounded_total:
+                is_followed = need is None or np.array_equal(other.positions, question.order)
+                plan = other if is_followed else plan
+        return replace(plan, need=need)
 
     @lazy
     def store(self) -> FactorStore:
