@@ -624,7 +624,7 @@ def unstable_sorts(tree: ast.AST) -> Iterator[str]:
             case ast.Call(func=ast.Attribute(attr="argsort"), keywords=given):
                 if not any(k.arg == "kind" and isinstance(k.value, ast.Constant) for k in given):
                     yield f"{node.lineno}: argsort without kind='stable'"
-            case ast.Attribute(attr=name) if name in UNSTABLE:
+            case ast.Attribute(attr=name) | ast.alias(name=name) if name in UNSTABLE:
                 yield f"{node.lineno}: {name}"
 
 
@@ -635,6 +635,7 @@ def unstable_sorts(tree: ast.AST) -> Iterator[str]:
         ("x.argsort(axis=0)", 1),
         ("np.argsort(x, kind='stable')", 0),
         ("csgraph.reverse_cuthill_mckee(x)", 1),
+        ("from scipy.sparse.csgraph import reverse_cuthill_mckee", 1),
         ("np.lexsort(x); sorted(x)", 0),
     ],
 )

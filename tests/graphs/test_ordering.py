@@ -14,15 +14,16 @@ from sepset.errors import ArgumentError, ModelError, ScopeError, TooLarge
 from sepset.graphs import costs
 from sepset.graphs.elimination import eliminate_graph
 from sepset.graphs.graph import UndirectedGraph
+from sepset.graphs.names import Names
 from sepset.graphs.ordering import (
     GivenOrder,
     MaxCardinality,
     MinFill,
     MinNeighbors,
     MinWeight,
-    Names,
     OrderingTask,
     Portfolio,
+    SideToSide,
     WeightedMinFill,
     elimination_order,
     refuse_matrices,
@@ -230,6 +231,31 @@ def test_a_limit_in_reach_changes_nothing(method):
     assert limited == free
 
 
+@pytest.mark.parametrize("side", [20, 40])
+def test_grids_whose_cliques_become_tables_are_as_wide_as_their_side(side):
+    swept = replace(grid_task(side, math.inf), has_tables=True)
+    nodes = grid(side).nodes
+    for method in (Portfolio(), SideToSide()):
+        assert eliminate_graph(grid(side), [nodes[i] for i in method.arrange(swept)]).width == side
+    with pytest.raises(TooLarge, match="The elimination order needs"):
+        SideToSide().arrange(replace(swept, limit=side - 12.0))
+
+
+@pytest.mark.parametrize("states", [2, (2, 5)])
+@pytest.mark.parametrize("shape", [(9, 25), (6, 6, 6)])
+def test_an_order_from_side_to_side_is_kept_only_if_it_is_better(shape, states):
+    graph = UndirectedGraph.from_networkx(nx.grid_graph(shape))
+    cards = np.random.default_rng(1).integers(2, 6, len(graph)) if states != 2 else np.full(len(graph), 2)
+    rows, none = [part.copy() for part in graph.neighbor_csr], np.zeros(len(graph), np.int64)
+    greedy = OrderingTask(graph.nodes, *rows, cards.astype(float), none)
+    by_name = dict(zip(graph.nodes, cards.tolist(), strict=True))
+    totals = [
+        eliminate_graph(graph, [graph.nodes[i] for i in Portfolio().arrange(one)], cards=by_name).total_size
+        for one in (replace(greedy, has_tables=True), greedy)
+    ]
+    assert totals[0] <= totals[1]
+
+
 def test_a_given_order_is_not_refused():
     wide = grid_task(6, 0.0)
     assert len(GivenOrder(wide.nodes[:]).arrange(wide)) == 36
@@ -261,19 +287,6 @@ def test_nodes_of_very_large_degree_are_no_trouble():
     MinFill().arrange(task_of_pairs(3, np.zeros(2, np.int64), np.arange(1, 3)))  # compiles what is needed
     found = within(5.0, lambda: MinFill().arrange(task))  # a clique of the neighbors would take minutes
     assert len(found) == n
-
-
-def test_names_are_looked_up_when_read():
-    asked = []
-
-    def name(i):
-        asked.append(i)
-        return f"N{i}"
-
-    names = Names(name, np.array([4, 2, 7]))
-    assert len(names) == 3
-    assert not asked
-    assert (names[1], names[-1], names[1:], list(names)) == ("N2", "N7", ("N2", "N7"), ["N4", "N2", "N7"])
 
 
 @pytest.mark.parametrize("settings", [{"seconds": -1}, {"seconds": "3"}, {"restarts": True}, {"seconds": math.nan}])

@@ -12,12 +12,12 @@ import functools
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyInts, Floats, Ints
+from sepset.base.arraytypes import Floats, Ints
 from sepset.factors.algebra import Factor
 from sepset.factors.block import FactorBlock
 from sepset.factors.decomposition import Decomposition, defined_last
@@ -158,32 +158,6 @@ def is_chained(block: FactorBlock) -> bool:
         return False
     states = math.prod(len(automaton.ends) for automaton in automata)
     return PRICE * 2 * states * len(automata) * sum(block.cards) <= math.prod(block.cards)
-
-
-def lined_up(scopes: Iterable[AnyInts], num_variables: int) -> Ints:
-    """The place of each variable in a line, in which variables that share a scope are near each other.
-
-    A chain that runs along this line keeps few variables open, in whatever order a constraint lists them; without
-    scopes it is the variables' own order, so that all chains run side by side.
-
-    Reference: Cuthill & McKee (1969).
-
-    >>> lined_up([np.array([[0, 2], [2, 1]])], 3).tolist()
-    [0, 2, 1]
-    """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import reverse_cuthill_mckee
-
-    pairs = [rows[:, [i, i + 1]] for rows in scopes for i in range(rows.shape[1] - 1)]
-    if not any(map(len, pairs)):
-        return np.arange(num_variables)
-    one, other = np.concatenate(pairs).T
-    shape = (num_variables, num_variables)
-    graph = coo_array((np.ones(2 * len(one)), (np.append(one, other), np.append(other, one))), shape).tocsr()
-    order = reverse_cuthill_mckee(graph, symmetric_mode=True)
-    places = np.empty(num_variables, np.int64)
-    places[order if order[0] <= order[-1] else order[::-1]] = np.arange(num_variables)
-    return places
 
 
 def _along(line: Ints, block: FactorBlock, automata: Sequence[Automaton]) -> Ints:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple, Protocol, overload, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from sepset.graphs.csr import by_cardinality, near_hub
 from sepset.graphs.elimination import Cards, GraphElimination, card_list, checked_order, eliminated
 from sepset.graphs.graph import Graph, Node, Nodes, UndirectedGraph
 from sepset.graphs.kinds import undirected
+from sepset.graphs.names import Names
 from sepset.graphs.sweeps import beside, side_to_side
 
 __all__ = [
@@ -37,39 +38,15 @@ __all__ = [
     "MinFill",
     "MinNeighbors",
     "MinWeight",
-    "Names",
     "OrderingMethod",
     "OrderingTask",
     "Portfolio",
+    "SideToSide",
     "WeightedMinFill",
     "elimination_order",
     "refuse_hopeless",
     "refuse_matrices",
 ]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Names(Sequence[str]):
-    """Names at chosen positions, looked up only on access, so that a million variables cost nothing before that.
-
-    >>> Names("abc".__getitem__, np.array([2, 0]))[:]
-    ('c', 'a')
-    """
-
-    at: Callable[[int], str]
-    positions: Ints
-
-    def __len__(self) -> int:
-        return len(self.positions)
-
-    @overload
-    def __getitem__(self, i: int) -> str: ...
-    @overload
-    def __getitem__(self, i: slice) -> tuple[str, ...]: ...
-    def __getitem__(self, i: int | slice) -> str | tuple[str, ...]:
-        if isinstance(i, slice):
-            return tuple(map(self.at, self.positions[i].tolist()))
-        return self.at(int(self.positions[i]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +87,11 @@ class OrderingTask:
         """log2 of the number of entries from which the tables of an order are hopeless."""
         without = costs.BITS_OF_ANY_MEMORY if self.patience else math.inf
         return self.limit + costs.HOPELESS_BITS if self.limit < math.inf else without
+
+    @property
+    def is_swept(self) -> bool:
+        """Whether an order from side to side is worth a try."""
+        return self.has_tables and len(self) >= costs.SWEPT_NODES
 
     @property
     def logs(self) -> Floats:
@@ -304,13 +286,15 @@ class Portfolio:
     def _search(self, task: OrderingTask) -> Ints:
         search, step = _Search(task, generator(self.seed)), 0
         end = None if self.seconds is None else time.monotonic() + self.seconds
-        while step == 0 or self._goes_on(step, search, end):
+        while step == 0 or (self._goes_on(step, search, end) and not search.is_hopeless(step)):
             search.try_one(step)
             step += 1
             if step == 1 and search.total > costs.SWEPT_BITS:
-                search.try_sweeps()
-            if search.is_hopeless(step):
-                raise hopeless(task, step)
+                search.try_along()
+        if task.is_swept and search.total > costs.SWEPT_BITS:
+            search.try_across()
+        if not len(search.order):
+            raise hopeless(task, step)
         return search.order
 
     def _goes_on(self, step: int, search: _Search, end: float | None) -> bool:
@@ -350,6 +334,19 @@ _SPREADS = (1.0, 0.3, 0.1)
 
 DEFAULT_ORDER = Portfolio()
 """The ordering method used by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class SideToSide:
+    """From one side of the graph to the other, as the portfolio tries it: one pass, without a search."""
+
+    def arrange(self, task: OrderingTask) -> Ints:
+        """The node numbers, first eliminated first."""
+        search = _Search(task, generator(0))
+        search.try_across()
+        if not len(search.order):
+            raise hopeless(task, 0)
+        return search.order
 
 
 def _spent(work: int, step: int) -> float:
@@ -403,18 +400,24 @@ class _Search:
             self.order = order if total < self.total or is_first else self.order
             self.total, self.blend, self.bias = total, blend, bias
 
-    def try_sweeps(self) -> None:
-        """The order that the task has, and if its tables are held, from one side of the graph to the other."""
-        task, ranks = self.task, np.empty(len(self.logs))
+    def try_along(self) -> None:
+        """The order that the task has."""
+        task = self.task
         if task.along is not None and not np.isnan(known := task.along()).all():
             self._sweep(beside(task.indptr, task.indices, known))
-        if task.has_tables and len(task) >= costs.SWEPT_NODES:
-            ranks[side_to_side(task.indptr, task.indices)] = np.arange(len(ranks))
-            self._sweep(ranks)
+
+    def try_across(self) -> None:
+        """From one side of the graph to the other."""
+        ranks = np.empty(len(self.logs))
+        ranks[side_to_side(self.task.indptr, self.task.indices)] = np.arange(len(ranks))
+        self._sweep(ranks)
 
     def _sweep(self, bias: Floats) -> None:
         """Node by node by rank, as a grid is eliminated row by row."""
-        order, total, work = _run(self.task, self.weights[True], self.logs, _SWEEP.mix, bias, bias, self.total)
+        patience = 0 if len(self.order) else self.task.patience
+        order, total, work = _run(
+            self.task, self.weights[True], self.logs, _SWEEP.mix, bias, bias, self.total, patience
+        )
         self.work += work
         self._keep(order, total, _SWEEP, bias)
 
@@ -561,14 +564,16 @@ def _refuse_parts(task: OrderingTask) -> None:
     for size in costs.PARTS_OF_LARGE_GRAPH:
         if len(task) >= costs.TIMES_OF_PART * size:
             part = replace(_ball(task, size), patience=1)
-            if part.along is None or not _is_swept(part):
+            if not _is_swept(part):
                 _greedy(part, part.cards, part.logs, (1.0, 0.0))
 
 
 def _is_swept(task: OrderingTask) -> bool:
-    """Whether the order that the task has is not hopeless."""
+    """Whether an order from side to side, if there may be one, is not hopeless."""
     search = _Search(task, generator(0))
-    search.try_sweeps()
+    search.try_along()
+    if task.is_swept:
+        search.try_across()
     return len(search.order) > 0
 
 

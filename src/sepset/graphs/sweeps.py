@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
-from sepset.base.arraytypes import Floats, Int32s, Ints
+from sepset.base.arraytypes import AnyInts, Floats, Int32s, Ints
 from sepset.graphs.csr import csr, topological
 
-__all__ = ["beside", "side_by_side", "side_to_side"]
+__all__ = ["beside", "lined_up", "side_by_side", "side_to_side"]
 
 
 def side_to_side(indptr: Ints, indices: Int32s) -> Ints:
@@ -25,6 +27,28 @@ def side_to_side(indptr: Ints, indices: Int32s) -> Ints:
     from sepset.kernels.graphs.sweeps import sweep
 
     return sweep(indptr, indices, np.argsort(np.diff(indptr), kind="stable"))
+
+
+def lined_up(scopes: Iterable[AnyInts], num_variables: int) -> Ints:
+    """The place of each variable in a line from side to side, with variables that share a scope near each other.
+
+    A chain that runs along this line keeps few variables open, in whatever order a constraint lists them; without
+    scopes it is the variables' own order, so that all chains run side by side.
+
+    Args:
+        scopes: the variables of factors, one factor per row.
+
+    >>> lined_up([np.array([[0, 2], [2, 1]])], 3).tolist()
+    [0, 2, 1]
+    """
+    pairs = [rows[:, [i, i + 1]] for rows in scopes for i in range(rows.shape[1] - 1)]
+    if not any(map(len, pairs)):
+        return np.arange(num_variables)
+    one, other = np.unique(np.sort(np.concatenate(pairs).astype(np.int64), axis=1), axis=0).T
+    order = side_to_side(*csr(np.append(one, other), np.append(other, one), num_variables))
+    places = np.empty(num_variables, np.int64)
+    places[order if order[0] <= order[-1] else order[::-1]] = np.arange(num_variables)
+    return places
 
 
 def side_by_side(start: Ints, members: Ints, num_own: int, num_variables: int) -> Floats:

@@ -139,6 +139,7 @@ def symbolic_elimination(
     patience: int | None = None,
     effort: float = 1.0,
     along: Callable[[], Floats] | None = None,
+    has_tables: bool = False,
 ) -> SymbolicElimination:
     """The elimination of a graph in the order that `method` finds.
 
@@ -150,6 +151,7 @@ def symbolic_elimination(
         patience: the work done before an order far beyond the limit is refused.
         effort: how long to search for an order, in passes over the best tables so far.
         along: the rank of each node in an order that is worth a try where tables are large; nan for nodes without one.
+        has_tables: whether cliques become tables, so that an order from side to side is worth a try too.
 
     >>> from sepset.graphs.ordering import MinFill
     >>> rows = np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1])
@@ -162,7 +164,7 @@ def symbolic_elimination(
     weights = _floats(cards)
     if patience is None:
         patience = costs.READS_OF_A_PLAN if limit == math.inf else costs.READS_BEFORE_REFUSAL
-    indices, search = neighbors.astype(np.int32), {"effort": effort, "along": along}
+    indices, search = neighbors.astype(np.int32), {"effort": effort, "along": along, "has_tables": has_tables}
     task = OrderingTask(nodes, start, indices, weights, group, limit, patience, **search)  # type: ignore[arg-type]
     order = np.array(method.arrange(task), dtype=np.int64)
     if last is not None and len(last) and len(order) == len(nodes):

@@ -17,7 +17,8 @@ from sepset.base.text import readable
 from sepset.errors import TooLarge
 from sepset.graphs.elimination import GraphElimination
 from sepset.graphs.graph import UndirectedGraph
-from sepset.graphs.ordering import GivenOrder, Names, OrderingMethod, OrderingTask, refuse_matrices
+from sepset.graphs.names import Names
+from sepset.graphs.ordering import GivenOrder, OrderingMethod, OrderingTask, refuse_matrices
 from sepset.graphs.sweeps import side_by_side
 from sepset.graphs.symbolic import SymbolicElimination, symbolic_elimination
 from sepset.problem import Problem, Relevant
@@ -205,6 +206,7 @@ def make_plan(
     limit: int | None = None,
     cards: Ints | None = None,
     effort: float = 1.0,
+    has_tables: bool = True,
 ) -> EliminationPlan:
     """The plan that eliminates all but `last` first, then `last`; in both, continuous variables before discrete ones.
 
@@ -215,6 +217,7 @@ def make_plan(
             is known. Without one the plan is made to be looked at.
         cards: the number of states of each variable in tables; all by default.
         effort: how long to search for an order, in passes over the best tables so far.
+        has_tables: whether cliques become tables; programs of contractions hold separators only.
     """
     from sepset.kernels.compiled.planning import scope_graph
 
@@ -242,7 +245,8 @@ def make_plan(
     ends = place[list(last)] if joint and last and problem.variables.all_discrete else None
     along = partial(_along_chains, problem, kept) if len(cards) > problem.num_visible else None
     rows = graph[0], graph[1]
-    symbolic = symbolic_elimination(nodes, rows, states, group, method, entries, ends, effort=effort, along=along)
+    search: dict[str, Any] = {"effort": effort, "along": along, "has_tables": has_tables}
+    symbolic = symbolic_elimination(nodes, rows, states, group, method, entries, ends, **search)
     return EliminationPlan(
         relevant=relevant,
         symbolic=symbolic,

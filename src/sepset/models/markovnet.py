@@ -411,7 +411,8 @@ class MarkovNet(NamedModel):
 
 def _with_chains(problem: Problem, named: Mapping[int, FactorBlock]) -> Problem:
     """The problem with chains of running states in place of those blocks of named potentials that are wide."""
-    from sepset.factors.chains import chained, is_chained, lined_up
+    from sepset.factors.chains import chained, is_chained
+    from sepset.graphs.sweeps import lined_up
 
     wide = {i: block for i, block in named.items() if is_chained(block)}
     if not wide:

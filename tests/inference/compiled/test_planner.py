@@ -95,3 +95,13 @@ def test_a_problem_far_beyond_the_memory_is_refused_while_planning(monkeypatch):
     with pytest.raises(ss.TooLarge):
         planner.plan("marginals", (), planner.pattern(Evidence()))
     assert planner.plan("marginals", (), planner.pattern(Evidence()), to_run=False).width >= 40
+
+
+def test_plans_without_a_program_are_those_of_the_smallest_tables():
+    """Those with one have few separators, though larger cliques."""
+    spins = ss.Discrete.array("s", (40, 40), states=(-1, 1))
+    model = ss.MarkovNet.ising(spins, 0.3)
+    assert ss.plan(model).width == ss.plan(model, spins[0, 0]).width == 40
+    with pytest.raises(ss.TooLarge, match=r"width 40\)"):
+        ss.query(model, spins[0, 0])
+    assert ss.plan(model, spins[0, 0], method=ss.VariableElimination()).width == 40

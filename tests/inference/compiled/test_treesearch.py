@@ -317,9 +317,9 @@ def test_a_question_that_does_not_fit_is_planned_once_more(monkeypatch):
     model, efforts = grid(6, 4), []
     planned = Compiler._planned
 
-    def noted(self, kind, targets, pattern, effort):
+    def noted(self, kind, targets, pattern, effort, *method):
         efforts.append(effort == costs.LATER_ORDER_PASSES)
-        return planned(self, kind, targets, pattern, effort)
+        return planned(self, kind, targets, pattern, effort, *method)
 
     monkeypatch.setattr(Compiler, "_planned", noted)
     need = compiled(model, 2**33).need

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -11,7 +12,8 @@ from sepset.base.arraytypes import Floats
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
-from sepset.graphs.costs import SMALL_GRAPH
+from sepset.graphs.costs import SMALL_GRAPH, SWEPT_NODES
+from sepset.graphs.ordering import SideToSide
 from sepset.inference import costs
 from sepset.inference.compiled.narrowing import Narrowing, is_worth_a_look
 from sepset.inference.compiled.planner import Kind, Pattern, Planner, Positions
@@ -359,10 +361,25 @@ class Compiler:
         try:
             return self._planned(kind, targets, pattern, effort)
         except TooLarge:
-            plan = self.planner.plan(kind, targets, pattern, effort=effort)
-            if plan.step_memory > costs.PATIENT_FACTOR * self.planner.settings.memory:
+            is_near = self._is_near(kind, targets, pattern, effort)
+            others = [(costs.LATER_ORDER_PASSES, None)] * is_near + [(effort, SideToSide())] * self._is_swept(relevant)
+            if not others:
                 raise
-        return self._planned(kind, targets, pattern, costs.LATER_ORDER_PASSES)
+        for other in others[:-1]:
+            with suppress(TooLarge):
+                return self._planned(kind, targets, pattern, *other)
+        return self._planned(kind, targets, pattern, *others[-1])
+
+    def _is_near(self, kind: Kind, targets: Positions, pattern: Pattern, effort: float) -> bool:
+        """Whether the tables of a plan that is too large are so few times the memory that a longer search may help."""
+        with suppress(TooLarge):
+            plan = self.planner.plan(kind, targets, pattern, effort=effort)
+            return plan.step_memory <= costs.PATIENT_FACTOR * self.planner.settings.memory
+        return False
+
+    def _is_swept(self, relevant: Relevant) -> bool:
+        """Whether orders from side to side are tried."""
+        return self.planner.has_usual_order and len(relevant.places) >= SWEPT_NODES
 
     def _along_a_cheaper_tree(self, kind: Kind, question: Question) -> Question:
         """The question itself, if it is cheap or no cheaper tree is found."""
@@ -377,15 +394,18 @@ class Compiler:
             memory=planner.settings.memory,
         )
 
-    def _planned(self, kind: Kind, targets: Positions, pattern: Pattern, effort: float) -> Question:
+    def _planned(
+        self, kind: Kind, targets: Positions, pattern: Pattern, effort: float, method: SideToSide | None = None
+    ) -> Question:
         """The question along a new plan.
 
         Args:
             effort: how long to search for the order, in passes; for the tree likewise.
+            method: the order, if not as usual.
         """
         is_later = effort >= costs.LATER_ORDER_PASSES
         share = costs.LATER_SHARE_OF_TREE_SEARCH if is_later else costs.SHARE_OF_TREE_SEARCH
-        plan = self.planner.plan(kind, targets, pattern, effort=effort)
+        plan = self.planner.plan(kind, targets, pattern, effort=effort, method=method)
         memory = self.planner.settings.memory
         if not self.planner.problem.is_built and plan.step_memory > costs.PATIENT_FACTOR * memory:
             plan.check(memory)  # before the layout fills the factors

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
 from sepset.factors.table import Table
+from sepset.graphs.ordering import SideToSide
 from sepset.inference import costs
 from sepset.inference.compiled.compiler import SUMS, Compiler
 from sepset.inference.compiled.domains import States
@@ -193,14 +195,19 @@ class TableEngine:
         planner = self.compiler.planner
         pattern = planner.pattern(NO_FINDINGS)._replace(observed=tuple(sorted(observed)))
         kind: Kind = "joint" if targets else "marginals"
-        plan = planner.plan(kind, tuple(targets), pattern, to_run=False)
-        if plan.step_memory > costs.HOPELESS_FACTOR * planner.settings.memory:
-            return plan
-        try:
-            question = self.compiler.question(kind, tuple(targets) or planner.hidden(pattern), pattern)
-        except TooLarge:
-            return plan
-        return replace(plan, need=question.need)
+        plan, need = planner.plan(kind, tuple(targets), pattern, to_run=False), None
+        if plan.step_memory <= costs.HOPELESS_FACTOR * planner.settings.memory:
+            with suppress(TooLarge):
+                question = self.compiler.question(kind, tuple(targets) or planner.hidden(pattern), pattern)
+                need = question.need
+                if plan.step_memory <= planner.settings.memory or np.array_equal(plan.positions, question.order):
+                    return replace(plan, need=need)
+        with suppress(TooLarge):
+            other = planner.plan(kind, tuple(targets), pattern, to_run=False, method=SideToSide())
+            if planner.has_usual_order and other.symbolic.rounded_total < plan.symbolic.rounded_total:
+                is_followed = need is None or np.array_equal(other.positions, question.order)
+                plan = other if is_followed else plan
+        return replace(plan, need=need)
 
     @lazy
     def store(self) -> FactorStore:

@@ -97,7 +97,7 @@ class Derivatives:
         observed = tuple(observed)
         relevant = self.problem.relevant((), observed, touched=touched, constants=True, prune=self._prune)
         limit = max(self.memory, 1)  # a memory of zero is valid for methods that store nothing
-        return make_plan(self.problem, relevant, method=self.order, observed=observed, limit=limit)
+        return make_plan(self.problem, relevant, method=self.order, observed=observed, limit=limit, has_tables=False)
 
     def gradient(self, evidence: Evidence, *, numbers: Container[int] | None = None) -> Gradient:
         """The derivatives at the evidence, in log space if some range is too wide for linear arithmetic.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from sepset.base.arraytypes import Bools, Ints
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
-from sepset.graphs.ordering import DEFAULT_ORDER, MinFill, OrderingMethod
+from sepset.graphs.ordering import DEFAULT_ORDER, MinFill, OrderingMethod, SideToSide
 from sepset.inference import costs
 from sepset.inference.compiled.domains import Domains, States, Zeros
 from sepset.inference.compiled.store import FactorStore, Layout
@@ -136,41 +136,42 @@ class Planner:
         *,
         to_run: bool = True,
         effort: float = costs.FIRST_ORDER_PASSES,
+        method: SideToSide | None = None,
     ) -> EliminationPlan:
         """The plan of a question; all kinds of questions about every variable share one.
 
         Args:
             to_run: whether a plan far beyond the memory is refused; otherwise it is made to be looked at.
             effort: how long to search for an order, in passes over the tables of the best one so far.
+            method: the order of a question whose program is too large otherwise. From side to side, tables may be small
+                and separators many.
         """
         if kind not in ("joint", "group"):
             kind, targets = "marginals", ()
         limit = self.settings.memory if to_run else None
-        key = kind, targets, pattern
+        how: dict[str, Any] = {"limit": limit, "effort": effort, "method": method or self.settings.order}
+        key = kind, targets, pattern, method
         refused = self._refusals.find(key) if to_run else None
         if refused is not None:
             raise TooLarge(refused)
         try:
-            return self._plans.get((*key, effort), lambda: self._made(kind, targets, pattern, limit, effort))
+            return self._plans.get((*key, effort), lambda: self._made(kind, targets, pattern, **how))
         except TooLarge as error:
             if to_run:
                 self._refusals.get(key, partial(str, error))
             raise
 
-    def _made(
-        self, kind: Kind, targets: Positions, pattern: Pattern, limit: int | None, effort: float
-    ) -> EliminationPlan:
+    def _made(self, kind: Kind, targets: Positions, pattern: Pattern, **how: Any) -> EliminationPlan:
         asked = targets if kind == "joint" else ()
         return make_plan(
             self.problem,
             self.relevant(kind, targets, pattern),
-            method=self.settings.order,
+            has_tables=False,
             targets=asked,
             observed=pattern.observed,
             last=asked,
-            limit=limit,
             cards=self.cards(pattern.states),
-            effort=effort,
+            **how,
         )
 
     def relevant(self, kind: Kind, targets: Positions, pattern: Pattern) -> Relevant:

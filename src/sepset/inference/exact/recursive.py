@@ -307,6 +307,7 @@ class PreparedConditioning:
                 joint=bool(outside),
                 # At best each entry of the tables is one step.
                 limit=ENTRY_BYTES * int(min(max(self.method.steps, 1.0), 2.0**200)) if to_run else None,
+                has_tables=False,
             )
             if to_run:
                 self._check_least(plan, len(outside))

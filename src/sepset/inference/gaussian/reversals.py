@@ -27,7 +27,7 @@ from sepset.base.arraytypes import Bools, Bytes, Floats, Ints
 from sepset.base.lazy import lazy
 from sepset.base.logarithms import LOG_2PI
 from sepset.base.threads import interruptible
-from sepset.factors.regression import ON_SUPPORT
+from sepset.factors.coordinates import ON_SUPPORT
 from sepset.inference import costs
 from sepset.inference.gaussian.conditioning import FOUND, MISSING, TWOFOLD, require_range
 from sepset.inference.gaussian.coordinates import Coordinates

@@ -344,4 +344,5 @@ class RowCompiler:
         if len(relevant.numbers) == planner.problem.num_factors:
             return planner.plan("marginals", (), Pattern(observed, (), None), effort=effort)
         order, memory = planner.settings.order, planner.settings.memory
-        return make_plan(planner.problem, relevant, method=order, observed=observed, limit=memory, effort=effort)
+        search: dict[str, Any] = {"limit": memory, "effort": effort, "has_tables": False}
+        return make_plan(planner.problem, relevant, method=order, observed=observed, **search)

@@ -14,7 +14,8 @@ from sepset.engine.default import DEFAULT_METHOD
 from sepset.graphs import costs
 from sepset.graphs.csr import CSR, csr, near_hub, pairs_within_rows, sorted_pairs
 from sepset.graphs.graph import DAG
-from sepset.graphs.ordering import Names, OrderingTask, refuse_hopeless
+from sepset.graphs.names import Names
+from sepset.graphs.ordering import OrderingTask, refuse_hopeless
 from sepset.inference.evidencerows import ROWS_LOOKED_AT, check_numbers
 from sepset.inference.plan import ENTRY_BYTES
 from sepset.variables.variable import Real
