@@ -362,7 +362,8 @@ class Compiler:
             return self._planned(kind, targets, pattern, effort)
         except TooLarge:
             is_near = self._is_near(kind, targets, pattern, effort)
-            others = [(costs.LATER_ORDER_PASSES, None)] * is_near + [(effort, SideToSide())] * self._is_swept(relevant)
+            is_swept = self._is_swept(kind, targets, pattern, relevant, effort)
+            others = [(costs.LATER_ORDER_PASSES, None)] * is_near + [(effort, SideToSide())] * is_swept
             if not others:
                 raise
         for other in others[:-1]:
@@ -377,9 +378,13 @@ class Compiler:
             return plan.step_memory <= costs.PATIENT_FACTOR * self.planner.settings.memory
         return False
 
-    def _is_swept(self, relevant: Relevant) -> bool:
-        """Whether orders from side to side are tried."""
-        return self.planner.has_usual_order and len(relevant.places) >= SWEPT_NODES
+    def _is_swept(self, kind: Kind, targets: Positions, pattern: Pattern, relevant: Relevant, effort: float) -> bool:
+        """Whether an order from side to side is tried: one whose tables are so large that it has no plan is not."""
+        if self.planner.has_usual_order and len(relevant.places) >= SWEPT_NODES:
+            with suppress(TooLarge):
+                self.planner.plan(kind, targets, pattern, effort=effort, method=SideToSide())
+                return True
+        return False
 
     def _along_a_cheaper_tree(self, kind: Kind, question: Question) -> Question:
         """The question itself, if it is cheap or no cheaper tree is found."""
