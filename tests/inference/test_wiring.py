@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+import sepset as ss
 from sepset.errors import NotApplicable
 from sepset.factors.block import FactorBlock, Single
 from sepset.factors.potentials import (
@@ -131,6 +132,18 @@ def test_a_large_grid_is_a_few_arrays():
     wiring = Wiring.of(problem)
     assert (wiring.num_variables, wiring.num_factors, wiring.wires.tables.size) == (90_000, 2 * 300 * 299, 0)
     assert wiring.log_value(np.zeros(90_000, np.int64)) == pytest.approx(0.5 * 2 * 300 * 299)
+
+
+def test_only_single_tables_make_variables(monkeypatch):
+    array, switch = Discrete.array("pixel", (40, 40)), Discrete("switch")
+    model = ss.MarkovNet.potts(array, 0.5)
+    tables = ss.Table([switch], [1.0, 3.0]), ss.Table([array[3, 4], switch], [[1.0, 2.0], [3.0, 4.0]])
+    problem = ss.MarkovNet(*model.factors, *tables).problem()
+    made, look_up = [], Universe.__getitem__
+    monkeypatch.setattr(Universe, "__getitem__", lambda self, place: made.append(place) or look_up(self, place))
+    wiring = Wiring.of(problem)
+    assert len(made) <= 3
+    assert wiring.log_value(np.ones(1601, np.int64)) == pytest.approx(0.5 * 2 * 40 * 39 + np.log(12.0))
 
 
 def test_open_continuous_variables_are_refused_by_name():

@@ -20,7 +20,7 @@ from sepset.base.logarithms import LN2
 from sepset.base.memory import uncollected
 from sepset.base.text import listing
 from sepset.errors import NotApplicable
-from sepset.factors.algebra import Factor
+from sepset.factors.algebra import Factor, Scope
 from sepset.factors.block import FactorBlock, Single
 from sepset.factors.potentials import (
     AtLeastOne,
@@ -174,26 +174,35 @@ def parts_of(problem: Problem, evidence: Evidence) -> Iterator[Part]:
 
 def _tables_of(problem: Problem) -> tuple[tuple[Part, ...], tuple[int, ...]]:
     """The single tables of a problem, those of one shape together, and the places of all other blocks."""
-    start, members = (part.tolist() for part in problem.scopes)
-    parts = problem.variables.parts
-    variables: Any = parts if len(parts) == len(problem.variables) else problem.variables  # which takes longer
-    own, cards = [variables[v] for v in members], problem.variables.cards[problem.scopes[1]].tolist()
-    tables, firsts, rest = dict[Shape, list[Table]](), dict[Shape, list[int]](), []
-    for place, (block, first) in enumerate(zip(problem.blocks, problem.offsets.tolist(), strict=False)):
-        if type(block) is Single and type(block.value) is Table:
-            at = slice(start[first], start[first + 1])
-            if own[at] != [*block.value.scope]:
-                block.factor(0, problem.variables)  # which says what differs
-            shape = tuple(cards[at])
-            tables.setdefault(shape, []).append(block.value)
-            firsts.setdefault(shape, []).append(first)
-        else:
-            rest.append(place)
-    numbers = {shape: np.array(each) for shape, each in firsts.items()}
+    blocks: Sequence[Any] = problem.blocks
+    is_table = np.array([type(block) is Single and type(block.value) is Table for block in blocks], bool)
+    singles, rest = np.flatnonzero(is_table).tolist(), np.flatnonzero(~is_table).tolist()
+    tables, firsts = dict[Shape, list[Table]](), dict[Shape, list[int]]()
+    for place, first, shape, scope in _scopes_of(problem, singles):
+        table = blocks[place].value
+        if scope != table.scope:
+            blocks[place].factor(0, problem.variables)  # which says what differs
+        tables.setdefault(shape, []).append(table)
+        firsts.setdefault(shape, []).append(first)
     starts, places = problem.scopes
+    numbers = {shape: np.array(each) for shape, each in firsts.items()}
     scopes = [places[starts[each][:, None] + np.arange(len(shape))] for shape, each in numbers.items()]
     logs = [read_only(_log_rows(each)) for each in tables.values()]
     return tuple(Part(*part) for part in zip(scopes, numbers.values(), logs, strict=True)), tuple(rest)
+
+
+def _scopes_of(problem: Problem, singles: Sequence[int]) -> Iterator[tuple[int, int, Shape, Scope]]:
+    """Of single factors the place, the number, the numbers of states and the variables: those of no other block."""
+    starts, places = problem.scopes
+    firsts = problem.offsets[singles]
+    begins, sizes = starts[firsts], starts[firsts + 1] - starts[firsts]
+    ends = sizes.cumsum()
+    members = places[np.arange(sizes.sum()) + np.repeat(begins - ends + sizes, sizes)]
+    parts = problem.variables.parts
+    variables: Any = parts if len(parts) == len(problem.variables) else problem.variables  # which takes longer
+    own, cards = [variables[v] for v in members.tolist()], problem.variables.cards[members].tolist()
+    for place, first, begin, end in zip(singles, firsts.tolist(), (ends - sizes).tolist(), ends.tolist(), strict=True):
+        yield place, first, tuple(cards[begin:end]), tuple(own[begin:end])
 
 
 def _log_rows(tables: Sequence[Any]) -> Floats:
