@@ -34,7 +34,8 @@ check: .venv/.dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n $(JOBS) tests/test_surface.py tests/claims/test_repository.py tests/claims/test_generated.py \
-		tests/claims/test_documents.py tests/claims/test_catalogue.py tests/crosscheck/test_checkers.py
+		tests/claims/test_documents.py tests/claims/test_catalogue.py tests/claims/test_words.py \
+		tests/crosscheck/test_documents.py tests/crosscheck/test_checkers.py
 
 format: .venv/.dev
 	$(BIN)/ruff format .

@@ -7,6 +7,7 @@ import pytest
 
 import oracle
 import sepset as ss
+from support.blocks import in_blocks
 from support.random_models import chain_graph, markov_net, structured_net, table_net
 from support.tolerances import EXACT
 
@@ -22,7 +23,7 @@ def joint_of(net, cards):
 
 
 @pytest.mark.parametrize("make", [markov_net, chain_graph, structured_net], ids=lambda f: f.__name__)
-@pytest.mark.parametrize("seed", range(12))
+@in_blocks("seed", range(12))
 def test_conversion_keeps_the_distribution(make, seed):
     case = make(np.random.default_rng([seed, 1]))
     order = [case.variables[i] for i in np.random.default_rng(seed).permutation(len(case.variables))]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
+from support.blocks import in_blocks
 from support.tolerances import CLOSE
 
 METHODS = (
@@ -256,7 +257,7 @@ def test_a_density_of_numbers_sixty_digits_apart():
 # Vectors: their coordinates are correlated, so that offsets of one reach the others.
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_vectors_of_numbers_far_apart(seed):
     rng = np.random.default_rng(seed)
     offset, weights = rng.normal(size=2) * 10.0 ** rng.integers(-5, 25, 2), rng.normal(size=2)

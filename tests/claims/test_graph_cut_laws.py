@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
+from support.blocks import in_blocks
 from support.enumerated import Case
 from support.textbook import cut, distances, relaxed
 
@@ -64,7 +65,7 @@ def test_the_printed_cut():
     assert graph.min_cut().sink_side.tolist() == [True, True, True, False]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_algorithm_13_4_is_exact_and_so_is_the_program(seed):
     case, unary, pairs = whole_case([seed, 1])
     least, codes = cut(unary, pairs)

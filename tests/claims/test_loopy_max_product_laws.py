@@ -15,6 +15,7 @@ from scipy.optimize import linprog
 import sepset as ss
 from sepset.inference.propagation.counting import convex_split
 from sepset.inference.wiring import Wiring
+from support.blocks import in_blocks
 from support.enumerated import Case, random_case
 from support.textbook import Reweighted, Weighted, num_cycles, reduced, relaxed, spread, star_updates
 
@@ -130,7 +131,7 @@ def test_covered_subsets_are_exactly_those_with_at_most_one_loop_each():
     assert certified >= 2
 
 
-@pytest.mark.parametrize("seed", range(12))
+@in_blocks("seed", range(12))
 def test_one_loop_is_proved_where_it_is_decoded(seed):
     rng = np.random.default_rng([seed, 3])
     n = int(rng.integers(3, 6))

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
+from support.blocks import in_blocks
 from support.enumerated import Case, random_case
 from support.textbook import Weighted, program, relaxed
 
@@ -47,7 +48,7 @@ def test_the_printed_columns_and_rows():
     assert len(states) == 12  # proposition 13.4: assignments, one to one
 
 
-@pytest.mark.parametrize("seed", range(24))
+@in_blocks("seed", range(24))
 def test_bounds_are_those_of_the_definition(seed):
     """Factors that share several variables agree on their joint states; zeros are entries that must be zero."""
     rng = np.random.default_rng([seed, 1])

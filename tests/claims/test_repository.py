@@ -93,6 +93,11 @@ def import_from(node: ast.ImportFrom, path: Path) -> Iterator[tuple[str, ...]]:
         yield (*base, alias.name) if exists((*base, alias.name)) else base
 
 
+def last_name(node: ast.AST) -> str:
+    """The name that an expression ends with: `import_module` of `importlib.import_module`."""
+    return str(getattr(node, "attr", getattr(node, "id", "")))
+
+
 def named(nodes: Iterable[ast.AST], path: Path) -> Iterator[tuple[str, ...]]:
     """Every module of ours that these statements and calls import."""
     for node in nodes:
@@ -100,7 +105,7 @@ def named(nodes: Iterable[ast.AST], path: Path) -> Iterator[tuple[str, ...]]:
             yield from (tuple(a.name.split(".")) for a in node.names if a.name.split(".")[0] == ROOT_PACKAGE)
         elif isinstance(node, ast.ImportFrom):
             yield from import_from(node, path)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+        elif isinstance(node, ast.Call) and last_name(node.func) == "import_module":
             for argument in node.args[:1]:
                 if isinstance(argument, ast.Constant) and str(argument.value).split(".")[0] == ROOT_PACKAGE:
                     yield tuple(str(argument.value).split("."))
@@ -111,7 +116,7 @@ def loaded(node: ast.AST) -> Iterator[ast.AST]:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             continue
-        if isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING"):
+        if isinstance(child, ast.If) and last_name(child.test) == "TYPE_CHECKING":
             continue
         yield child
         yield from loaded(child)
@@ -438,11 +443,15 @@ def classes_of_cpds() -> set[str]:
     return found
 
 
+def is_type_call(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "type"
+
+
 def compared(node: ast.AST) -> set[str]:
     """The names that an expression or a pattern compares the class of a value with."""
-    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass"):
+    if isinstance(node, ast.Call) and last_name(node.func) in ("isinstance", "issubclass"):
         where: list[ast.AST] = [*node.args[1:]]
-    elif isinstance(node, ast.Compare) and any(ast.unparse(side).startswith("type(") for side in ast.walk(node)):
+    elif isinstance(node, ast.Compare) and any(is_type_call(side) for side in ast.walk(node)):
         where = [node]
     elif isinstance(node, ast.MatchClass):
         where = [node.cls]

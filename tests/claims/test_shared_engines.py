@@ -17,6 +17,7 @@ import sepset as ss
 from sepset.inference import costs
 from sepset.inference.compiled import question
 from sepset.kernels.compiled import contraction as kernels, onepass
+from support.blocks import in_blocks
 from support.random_models import random_case
 
 
@@ -80,7 +81,7 @@ def test_forked_children_answer_too():
     assert child.exitcode == 0
 
 
-@pytest.mark.parametrize("seed", range(8))
+@in_blocks("seed", range(8))
 def test_models_and_engines_survive_pickling(seed):
     case = random_case(np.random.default_rng([seed, 60]))
     engine = ss.prepare(case.model, method=ss.VariableElimination() if seed % 2 else ss.CliqueTree())

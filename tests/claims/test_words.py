@@ -7,9 +7,7 @@ backticks, equations, doctests and fenced blocks are left out. Each rule gives t
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -136,8 +134,8 @@ class Text:
 
 def texts(source: str) -> list[Text]:
     """The comments, docstrings and other texts of a module; of formatted ones the fixed parts."""
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline) if "#" in source else ()
-    comments = [Text(t.start[0], t.string.lstrip("# ")) for t in tokens if t.type == tokenize.COMMENT]
+    lines = enumerate(source.splitlines(), start=1)
+    comments = [Text(line, text.partition("# ")[2]) for line, text in lines if "# " in text and ">>>" not in text]
     return comments + list(_strings(ast.parse(source)))
 
 

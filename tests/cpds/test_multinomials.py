@@ -15,6 +15,7 @@ from sepset.cpds.table import TableCPD
 from sepset.errors import ArgumentError, DataError, NotApplicable
 from sepset.variables.variable import Discrete
 from support import random_models
+from support.blocks import in_blocks
 from support.cpd_contract import all_rows
 
 
@@ -24,7 +25,7 @@ def multinomial_cpds(seed):
     return [cpd for cpd in net.cpds if isinstance(cpd.parameters, Multinomials)]
 
 
-@pytest.mark.parametrize("seed", range(10))
+@in_blocks("seed", range(10))
 def test_rows_use_the_cell_that_is_their_probability(seed):
     for cpd in multinomial_cpds(seed):
         rows, own = all_rows(cpd), cpd.parameters
@@ -33,7 +34,7 @@ def test_rows_use_the_cell_that_is_their_probability(seed):
         assert cpd.statistics(rows).tolist() == np.bincount(cells, minlength=len(own.probabilities)).tolist()
 
 
-@pytest.mark.parametrize("seed", range(10))
+@in_blocks("seed", range(10))
 def test_groups_sum_to_one(seed):
     for cpd in multinomial_cpds(seed):
         own = cpd.parameters

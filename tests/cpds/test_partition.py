@@ -8,12 +8,13 @@ import pytest
 from sepset.cpds.partition import PartitionCPD
 from sepset.errors import DataError, ModelError, ScopeError
 from sepset.variables.variable import Discrete
+from support.blocks import in_blocks
 from support.cpd_contract import check_contract
 
 A, B, X = Discrete("a"), Discrete("b", 3), Discrete("x", 3)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@in_blocks("seed", range(6))
 def test_contract(seed):
     rng = np.random.default_rng(seed)
     parts = rng.integers(4, size=(2, 3))

@@ -14,6 +14,7 @@ from sepset.cpds.table import TableCPD
 from sepset.errors import DataError, ModelError, ScopeError, StateError, TooLarge
 from sepset.factors.table import Table
 from sepset.variables.variable import Discrete, Real
+from support.blocks import in_blocks
 from support.cpd_contract import check_contract
 
 I = Discrete("intelligence", ("low", "high"))
@@ -198,7 +199,7 @@ def labeled(cpd: TableCPD, rng: np.random.Generator):
     return frame.T if rng.random() < 0.5 else frame
 
 
-@pytest.mark.parametrize("seed", range(12))
+@in_blocks("seed", range(12))
 @pytest.mark.parametrize(
     "parents",
     [

@@ -34,7 +34,7 @@ def test_separation(seed):
         assert ss.d_separated(dag, xs, ys, given=zs) == nx.is_d_separator(theirs, set(xs), set(ys), set(zs))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_moral_graphs_and_chordality(seed):
     _, _, dag, theirs = random_graph(seed)
     moral, expected = ss.graphs.moralize(dag), nx.moral_graph(theirs)
@@ -42,7 +42,7 @@ def test_moral_graphs_and_chordality(seed):
     assert ss.graphs.is_chordal(moral) == nx.is_chordal(expected)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_ancestors_and_components(seed):
     _, names, dag, theirs = random_graph(seed)
     for name in names:
@@ -52,7 +52,7 @@ def test_ancestors_and_components(seed):
     assert ours == {frozenset(part) for part in nx.weakly_connected_components(theirs)}
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_cliques_of_triangulated_graphs(seed):
     _, _, dag, _ = random_graph(seed)
     chordal = ss.graphs.triangulate(ss.graphs.moralize(dag))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
+from support.blocks import in_blocks
 from support.networks import BUILT_IN, TINY, each_network, findings, network, states
 from support.tolerances import CLOSE
 
@@ -103,7 +104,7 @@ def both(names, edges):
     return ss.DAG(names, edges), peer
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_separation(seed):
     rng = np.random.default_rng(seed)
     names, edges = random_dag(rng)
@@ -115,7 +116,7 @@ def test_separation(seed):
         )
 
 
-@pytest.mark.parametrize("seed", range(30))
+@in_blocks("seed", range(30))
 @pytest.mark.parametrize("num_edges", [6, 12, 24])
 def test_equivalence_classes(seed, num_edges):
     names, edges = random_dag(np.random.default_rng(seed), edges=num_edges)
@@ -125,14 +126,14 @@ def test_equivalence_classes(seed, num_edges):
     assert {frozenset(e) for e in found.undirected} == {frozenset(e) for e in expected.undirected_edges}
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_moral_graphs_and_immoralities(seed):
     names, edges = random_dag(np.random.default_rng(seed))
     dag, peer = both(names, edges)
     assert {frozenset(e) for e in ss.graphs.moralize(dag).edges} == {frozenset(e) for e in peer.moralize().edges()}
 
 
-@pytest.mark.parametrize("seed", range(30))
+@in_blocks("seed", range(30))
 def test_markov_blankets(seed):
     names, edges = random_dag(np.random.default_rng(seed))
     dag, peer = both(names, edges)

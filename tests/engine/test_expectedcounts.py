@@ -22,6 +22,7 @@ from sepset.models.bayesnet import BayesNet
 from sepset.models.markovnet import MarkovNet
 from sepset.variables.variable import Discrete, Real
 from support import random_models
+from support.blocks import in_blocks
 
 A, B, C = Discrete("a"), Discrete("b", 3), Discrete("c")
 
@@ -39,7 +40,7 @@ def by_enumeration(joint, variables, codes, weights, scope):
     return table
 
 
-@pytest.mark.parametrize("seed", range(12))
+@in_blocks("seed", range(12))
 def test_any_family_by_enumeration(seed):
     rng = np.random.default_rng(seed)
     net = random_models.structured_net(rng).model

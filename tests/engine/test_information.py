@@ -14,6 +14,7 @@ from rich.console import Console
 import oracle
 import sepset as ss
 from sepset.models.drawing import Drawing, Item
+from support.blocks import in_blocks
 from support.random_gaussians import hybrid_net
 from support.random_models import random_case, random_evidence
 from support.tolerances import CLOSE
@@ -46,7 +47,7 @@ def h(case, plain, names):
     return oracle.entropy(oracle.conditional(case.factors, case.cards, names, plain)) if names else 0.0
 
 
-@pytest.mark.parametrize("seed", range(30))
+@in_blocks("seed", range(30))
 def test_entropies_and_information(seed):
     rng, case, given, plain = draw(seed, 55)
     xs, ys, zs = split(rng, case, 3)
@@ -60,7 +61,7 @@ def test_entropies_and_information(seed):
     assert found >= 0.0
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_conditional_tables(seed):
     rng, case, given, plain = draw(seed, 56)
     xs, zs = split(rng, case, 2)
@@ -72,7 +73,7 @@ def test_conditional_tables(seed):
     np.testing.assert_allclose(found.values, truth, rtol=1e-7, atol=CLOSE)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@in_blocks("seed", range(30))
 def test_value_of_information_is_expected_entropy_reduction(seed):
     rng, case, given, plain = draw(seed, 57)
     observed = {n for n, w in plain.items() if (np.asarray(w) > 0).sum() == 1}
@@ -176,7 +177,7 @@ def test_hybrid_models_answer_about_their_discrete_part():
         engine.value_of_information(target, candidates=["x1"])
 
 
-@pytest.mark.parametrize("seed", range(6))
+@in_blocks("seed", range(6))
 def test_costs_rank_by_the_reduction_per_cost(seed):
     """Every candidate against enumeration, its cost applied by hand; those without cost come first."""
     rng, case, given, plain = draw(seed, 58)

@@ -16,6 +16,7 @@ from sepset.errors import BrokenInvariant
 from sepset.factors.table import Table
 from sepset.inference.exact.shafershenoy import ShaferShenoy
 from sepset.inference.exact.tree import PreparedTree
+from support.blocks import in_blocks
 from support.random_gaussians import hybrid_net, linear_net
 from support.random_models import random_case, random_evidence
 from support.terminal import printed
@@ -23,7 +24,7 @@ from support.terminal import printed
 METHODS = (ss.CliqueTree(), ss.VariableElimination(), ShaferShenoy(), ss.inference.BruteForce())
 
 
-@pytest.mark.parametrize("seed", range(25))
+@in_blocks("seed", range(25))
 def test_sound_engines_pass(seed):
     rng = np.random.default_rng([seed, 59])
     case = random_case(rng)

@@ -48,7 +48,7 @@ def question(rng, case):
     return target, int(rng.integers(target.num_states)), {}, {}
 
 
-@pytest.mark.parametrize("seed", range(25))
+@in_blocks("seed", range(25))
 def test_functions_pass_through_recomputed_posteriors(seed):
     rng = np.random.default_rng([seed, 53])
     case = table_net(rng)
@@ -234,7 +234,7 @@ def test_views(student):
         found[1000]
 
 
-@pytest.mark.parametrize("seed", range(10))
+@in_blocks("seed", range(10))
 def test_entries_of_undirected_models(seed):
     """The posterior at every changed entry, also far above its present value."""
     rng = np.random.default_rng([seed, 55])

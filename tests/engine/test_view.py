@@ -11,6 +11,7 @@ import oracle
 import sepset as ss
 from sepset.inference import costs
 from sepset.inference.cliquetree.tables import PreparedTables
+from support.blocks import in_blocks
 from support.counted_orders import CountedOrders
 from support.random_models import random_case, random_evidence
 
@@ -39,7 +40,7 @@ def test_a_view_answers_as_the_engine_does(engine):
     np.testing.assert_array_equal(mine["xray"].values, theirs["xray"].values)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_findings_one_after_the_other_are_findings_at_once(seed):
     rng = np.random.default_rng([seed, 58])
     case = random_case(rng)

@@ -8,10 +8,11 @@ import pytest
 from sepset.errors import ScopeError
 from sepset.graphs.ordering import MinFill, Portfolio
 from sepset.graphs.symbolic import symbolic_elimination
+from support.blocks import in_blocks
 from support.random_contractions import eliminated, neighbors, random_network, rows
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_figures_agree_with_the_named_elimination(seed):
     network = random_network(np.random.default_rng(seed), num=1 + seed % 9)
     symbolic, ranked = eliminated(network)

@@ -23,6 +23,7 @@ from sepset.inference.evidencerows import EvidenceRows, Workers
 from sepset.inference.exact.bruteforce import BruteForce
 from sepset.inference.method import AnswersRows, Calibrates, CountsRows, TakesValues
 from sepset.variables.evidence import Evidence, resolve
+from support.blocks import in_blocks
 from support.random_findings import dataset, evidence_of, log_of, random_codes
 from support.random_models import markov_net, random_evidence, table_net
 from support.tolerances import CLOSE
@@ -67,7 +68,7 @@ def test_clique_trees_of_discrete_problems_have_every_capability():
         assert not isinstance(plain, capability)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@in_blocks("seed", range(12))
 def test_factor_marginals_by_queries_are_those_of_enumeration(seed):
     rng, case = random_net(seed)
     problem = case.model.problem()
@@ -83,7 +84,7 @@ def test_factor_marginals_by_queries_are_those_of_enumeration(seed):
         np.testing.assert_allclose(found, oracle.conditional(case.factors, case.cards, names, plain), atol=CLOSE)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@in_blocks("seed", range(6))
 def test_counts_by_queries_are_sums_of_enumerated_marginals(seed):
     rng, case = random_net(seed)
     problem = case.model.problem()

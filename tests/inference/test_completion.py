@@ -28,6 +28,7 @@ from sepset.inference.completion import (
 from sepset.inference.evidencerows import EvidenceRows, Workers
 from sepset.inference.exact.bruteforce import BruteForce
 from sepset.inference.method import CompletesRows, prepare
+from support.blocks import in_blocks
 from support.filled_rows import Cells, filled
 from support.random_incomplete import completions, incomplete
 from support.random_models import structured_net, table_net
@@ -431,7 +432,7 @@ def test_impossible_rows_stay_as_they_are(kind):
         assert found.codes[0, 2] >= 0
 
 
-@pytest.mark.parametrize("seed", range(6))
+@in_blocks("seed", range(6))
 def test_methods_that_cannot_complete_rows_are_asked_one_by_one(seed):
     """The same modes, means and completions as by the capability; draws are possible completions."""
     rng = np.random.default_rng(seed)

@@ -14,9 +14,10 @@ from sepset.kernels.propagation.wires import COUNT, GROUP
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Universe
+from support.blocks import in_blocks
 
 
-@pytest.mark.parametrize("seed", range(30))
+@in_blocks("seed", range(30))
 @pytest.mark.parametrize("kind", ["group", "count"])
 def test_groups_and_counts_know_their_observed_members(seed, kind):
     rng = np.random.default_rng(seed)

@@ -11,6 +11,7 @@ from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.compiled import planner
 from sepset.inference.rows import batch
 from sepset.variables.evidence import Evidence
+from support.blocks import in_blocks
 from support.random_models import markov_net, table_net
 from support.tolerances import CLOSE
 
@@ -28,7 +29,7 @@ def other_numbers(rng, problem, conditional):
     return arrays
 
 
-@pytest.mark.parametrize("seed", range(12))
+@in_blocks("seed", range(12))
 def test_as_if_prepared_anew(seed):
     rng = np.random.default_rng(seed)
     case = table_net(rng) if seed % 2 else markov_net(rng)

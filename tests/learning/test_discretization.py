@@ -13,11 +13,12 @@ import pytest
 import sepset as ss
 from sepset.errors import ArgumentError, DataError
 from sepset.learning.discretization import labels
+from support.blocks import in_blocks
 
 RNG = np.random.default_rng(5)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_widths_and_quantiles(seed):
     rng = np.random.default_rng(seed)
     values = rng.normal(size=60) if seed % 2 else rng.integers(0, 40, 60) / 8
@@ -62,7 +63,7 @@ def every_cut(values, classes):
     return [*every_cut(values[below], classes[below]), cut, *every_cut(values[~below], classes[~below])]
 
 
-@pytest.mark.parametrize("seed", range(25))
+@in_blocks("seed", range(25))
 def test_entropy_is_that_of_all_cuts(seed):
     rng = np.random.default_rng(seed)
     values = rng.normal(size=80) if seed % 3 else rng.integers(0, 12, 80) / 4
@@ -123,7 +124,7 @@ def test_datasets_are_cut_too():
 
 
 @pytest.mark.parametrize("options", [{}, {"method": "width"}, {"method": "entropy", "target": "y"}])
-@pytest.mark.parametrize("seed", range(10))
+@in_blocks("seed", range(10))
 def test_weights_count_as_so_many_rows(seed, options):
     rng = np.random.default_rng(seed)
     values = rng.normal(size=50) if seed % 2 else rng.integers(0, 12, 50) / 8

@@ -20,9 +20,10 @@ from sepset.learning.task import Task
 from sepset.models.defaults import template_of
 from sepset.variables.variable import Discrete, Real, Vector
 from support import random_models
+from support.blocks import in_blocks
 
 
-@pytest.mark.parametrize("seed", range(10))
+@in_blocks("seed", range(10))
 def test_as_each_cpd_counts_for_itself(seed):
     rng = np.random.default_rng(seed)
     net = random_models.structured_net(rng).model
@@ -143,7 +144,7 @@ def test_real_networks_need_no_counts(tmp_path):
         assert found.log_likelihood == pytest.approx(expected.log_likelihood, rel=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@in_blocks("seed", range(6))
 def test_every_discrete_cpd_counts_joint_states(seed):
     net = random_models.structured_net(np.random.default_rng(seed)).model
     data = net.sample(60, seed)

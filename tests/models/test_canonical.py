@@ -9,6 +9,7 @@ import pytest
 
 import sepset as ss
 from sepset.models.canonical import canonical_form
+from support.blocks import in_blocks
 
 
 def log_joint(net: ss.MarkovNet, scope) -> np.ndarray:
@@ -21,7 +22,7 @@ def log_joint(net: ss.MarkovNet, scope) -> np.ndarray:
     return result
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_all_subsets_give_any_positive_joint(seed):
     rng = np.random.default_rng(seed)
     scope = [ss.Discrete(f"v{i}", int(k)) for i, k in enumerate(rng.integers(1, 4, rng.integers(0, 4)))]
@@ -31,7 +32,7 @@ def test_all_subsets_give_any_positive_joint(seed):
     np.testing.assert_allclose(log_joint(net, scope), expected, atol=1e-10)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@in_blocks("seed", range(10))
 def test_the_cliques_of_an_i_map_are_enough(seed):
     rng = np.random.default_rng(seed)
     a, b, c, d = (ss.Discrete(n, int(rng.integers(2, 4))) for n in "abcd")

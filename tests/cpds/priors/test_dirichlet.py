@@ -15,6 +15,7 @@ from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, NotApplicable
 from sepset.variables.variable import Discrete
 from support import random_models
+from support.blocks import in_blocks
 
 A, B, X = Discrete("a"), Discrete("b", 3), Discrete("x", 3)
 TABLE = TableCPD(X, np.full((2, 3, 3), 1 / 3), given=(A, B))
@@ -75,7 +76,7 @@ def test_three_strengths_have_three_meanings():
         pseudo_counts_of(ContextStrength(4, (0.5, 0.5)), [TABLE])
 
 
-@pytest.mark.parametrize("seed", range(10))
+@in_blocks("seed", range(10))
 def test_bdeu_gives_each_block_its_prior_mass(seed):
     """The pseudo-counts of a leaf, rule or part are the sums over the table's cells it stands for."""
     net = random_models.structured_net(np.random.default_rng(seed)).model

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sepset.graphs.layered.crossings import LARGE, Orders, best_changes, ordered, summed
+from support.blocks import in_blocks
 
 
 def counted(joins, orders):
@@ -24,7 +25,7 @@ def random_joins(rng, sizes, share=0.45):
     return [(rng.random(pair) < share) * rng.integers(1, 3, pair).astype(float) for pair in itertools.pairwise(sizes)]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@in_blocks("seed", range(6))
 def test_counts_and_moves_against_pairs(seed):
     rng = np.random.default_rng(seed)
     joins = random_joins(rng, (3, 5, 4))

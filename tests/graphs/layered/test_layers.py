@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sepset.graphs.layered.layers import downward, layers, neighbors
+from support.blocks import in_blocks
 
 
 def length(depth, edges):
@@ -26,7 +27,7 @@ def connected(count, rng, share):
     return list(dict.fromkeys([*tree, *others]))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@in_blocks("seed", range(6))
 def test_the_total_length_is_the_least(seed):
     rng = np.random.default_rng(seed)
     edges = connected(6, rng, 0.3)

@@ -9,6 +9,7 @@ import pytest
 
 import sepset as ss
 from sepset.graphs.layered.layout import layered
+from support.blocks import in_blocks
 from support.geometry import num_crossings, on_border, overlapping, passed_through, points_of
 
 
@@ -43,7 +44,7 @@ def random_edges(rng, count, share):
     return [pair for pair in itertools.combinations(range(count), 2) if rng.random() < share]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@in_blocks("seed", range(8))
 def test_random_graphs(seed):
     rng = np.random.default_rng(seed)
     count = int(rng.integers(2, 16))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 import sepset as ss
 from sepset.graphs.pictures.sketch import Sketch
 from sepset.graphs.pictures.terminal import LINES, terminal
+from support.blocks import in_blocks
 
 STROKES = {character: k for k, character in enumerate(LINES)} | {"▼": 3, "▲": 3, "o": 3}
 UP, DOWN, LEFT, RIGHT = 1, 2, 4, 8
@@ -27,7 +27,7 @@ def loose_ends(text):
     ]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@in_blocks("seed", range(6))
 def test_lines_have_no_loose_ends(seed):
     rng = np.random.default_rng(seed)
     names = [f"N{k}" * int(rng.integers(1, 4)) for k in range(8)]

@@ -12,6 +12,7 @@ import sepset as ss
 from sepset.inference.evidencerows import EvidenceRows, Workers
 from sepset.inference.method import AnswersRows, Calibrates, CountsRows, Prepared, ReadsAll, TakesValues
 from sepset.variables.evidence import Evidence, resolve
+from support.blocks import in_blocks
 from support.random_models import random_evidence, table_net
 from support.tolerances import CLOSE
 
@@ -23,7 +24,7 @@ def test_it_has_every_capability():
     assert prepared.method == ss.CliqueTree()
 
 
-@pytest.mark.parametrize("seed", range(10))
+@in_blocks("seed", range(10))
 def test_marginals_cover_observed_variables_as_point_masses(seed):
     rng = np.random.default_rng(seed)
     case = table_net(rng)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from sepset.inference.compiled.contraction import ONE, tree_groups
+from support.blocks import in_blocks
 from support.random_contractions import Network, assembled, contracted, eliminated, product_sum, random_network, summed
 
 
@@ -23,13 +23,13 @@ def total(found, made):
     return np.prod([found[root].sum() for root in made.roots])
 
 
-@pytest.mark.parametrize("seed", range(25))
+@in_blocks("seed", range(25))
 def test_the_roots_multiply_to_the_sum_over_all_states(seed):
     made, network = contracted(random_network(np.random.default_rng(seed), num=1 + seed % 8))
     np.testing.assert_allclose(total(tensors(made, network), made), summed(network, ()), rtol=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@in_blocks("seed", range(25))
 def test_the_reverse_sweep_gives_the_marginal_of_every_variable_and_factor(seed):
     network = random_network(np.random.default_rng(seed))
     num_factors = len(network.scopes)
@@ -47,7 +47,7 @@ def test_the_reverse_sweep_gives_the_marginal_of_every_variable_and_factor(seed)
                 np.testing.assert_allclose(found[home] / scale, truth / truth.sum(), rtol=1e-10, atol=1e-15)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@in_blocks("seed", range(12))
 def test_kept_variables_stay_together(seed):
     rng = np.random.default_rng(seed)
     network = random_network(rng)
@@ -59,7 +59,7 @@ def test_kept_variables_stay_together(seed):
     np.testing.assert_allclose(tensors(made, ranked)[root], summed(ranked, last), rtol=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@in_blocks("seed", range(10))
 def test_cliques_come_children_first_and_take_each_tensor_once(seed):
     network = random_network(np.random.default_rng(seed))
     symbolic, _ = eliminated(network)

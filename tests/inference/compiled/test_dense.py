@@ -14,6 +14,7 @@ from sepset.inference.compiled.question import compile_question
 from sepset.inference.compiled.store import FactorStore, FactorValues
 from sepset.inference.plan import make_plan
 from sepset.variables.evidence import Evidence
+from support.blocks import in_blocks
 from support.tolerances import CLOSE, EXACT
 
 
@@ -74,7 +75,7 @@ def test_a_workspace_is_there_again_once_a_run_was_read():
     assert question.pool.take(values.store) is not None
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_only_what_a_changed_finding_reaches_is_computed_again(seed):
     rng = np.random.default_rng(seed)
     model, tables = chain(7)

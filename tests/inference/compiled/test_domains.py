@@ -12,6 +12,7 @@ import sepset as ss
 from sepset.inference import costs
 from sepset.inference.compiled.domains import Domains, Spread, given_states, possible_states
 from sepset.inference.compiled.store import FactorStore
+from support.blocks import in_blocks
 from support.zero_cases import check, model_of, zero_case
 
 
@@ -23,7 +24,7 @@ def always(monkeypatch):
     monkeypatch.setattr(costs, "SAVING_FOR_FIRST_DOMAINS", 0.0)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@in_blocks("seed", range(30))
 def test_every_question_without_findings_and_with_several_values(seed):
     factors = zero_case(seed)
     engine = ss.CliqueTree().prepare(model_of(factors).problem())
@@ -34,7 +35,7 @@ def test_every_question_without_findings_and_with_several_values(seed):
     check(engine, factors, {"b": np.array([0.0, 2.0]), "e": 1})
 
 
-@pytest.mark.parametrize("seed", range(8))
+@in_blocks("seed", range(8))
 def test_numbers_too_wide_for_linear_tables(seed):
     rng = np.random.default_rng(seed)
     factors = [(scope, table * 10.0 ** rng.uniform(-250, 0, table.shape)) for scope, table in zero_case(seed, 0.35)]
@@ -43,7 +44,7 @@ def test_numbers_too_wide_for_linear_tables(seed):
         check(engine, factors, given)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@in_blocks("seed", range(12))
 def test_new_numbers_keep_or_lose_zeros(seed):
     factors = zero_case(seed)
     engine = ss.CliqueTree().prepare(model_of(factors).problem())

@@ -12,6 +12,7 @@ import sepset as ss
 from sepset.inference.compiled import gradients as module
 from sepset.inference.compiled.gradients import Derivatives
 from sepset.variables.evidence import Evidence, resolve
+from support.blocks import in_blocks
 from support.random_models import chain_graph, markov_net, names_of, random_evidence, structured_net, table_net
 from support.tolerances import CLOSE
 
@@ -36,7 +37,7 @@ def enumerated(factors, cards, number, plain):
     return found
 
 
-@pytest.mark.parametrize("seed", range(12))
+@in_blocks("seed", range(12))
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
 def test_derivatives_are_what_a_unit_of_an_entry_adds(make, seed):
     rng = np.random.default_rng([seed, 51])
@@ -135,7 +136,7 @@ def test_no_memory_is_refused_with_its_figure():
     np.testing.assert_allclose(engine.retracted_marginals(given=given)["xray"].values, expected, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@in_blocks("seed", range(30))
 def test_factor_marginals_are_those_of_enumeration(seed):
     rng = np.random.default_rng(seed)
     case = table_net(rng) if seed % 2 else markov_net(rng)

@@ -16,6 +16,7 @@ from sepset.inference.compiled.execution import run_tensors
 from sepset.inference.compiled.gradients import Derivatives
 from sepset.inference.compiled.logspace import run_log
 from sepset.inference.compiled.store import FactorStore, FactorValues
+from support.blocks import in_blocks
 from support.tolerances import CLOSE
 
 CARDS = {"a": 2, "b": 3, "c": 2, "d": 1, "e": 3}
@@ -42,7 +43,7 @@ def prepared(model):
 
 
 @pytest.mark.parametrize("given", [{}, {"b": 1}, {"e": np.array([1e-300, 0.0, 1e200])}, {"a": 1, "e": 0}], ids=str)
-@pytest.mark.parametrize("seed", range(15))
+@in_blocks("seed", range(15))
 def test_every_question_with_entries_of_any_size(seed, given):
     model, factors = wide_case(seed)
     engine = prepared(model)
@@ -68,7 +69,7 @@ def test_every_question_with_entries_of_any_size(seed, given):
     assert {**codes, **answer.values} in [{model.variables.id(n): s for n, s in cell.items()} for cell in best]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@in_blocks("seed", range(6))
 def test_factor_marginals_and_derivatives(seed):
     model, factors = wide_case(seed, zeros=0.05)
     evidence = ss.variables.Evidence({1: 2})

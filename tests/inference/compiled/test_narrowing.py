@@ -13,6 +13,7 @@ import sepset as ss
 from sepset.inference import costs
 from sepset.inference.compiled.narrowing import is_worth_a_look
 from sepset.variables.evidence import Evidence
+from support.blocks import in_blocks
 from support.zero_cases import check, model_of, zero_case
 
 CASES = [{"a": a, "c": c} for a, c in itertools.product(range(3), range(4))]
@@ -33,7 +34,7 @@ def states_of(engine, evidence):
     return None if states is None else int(states.cards.sum())
 
 
-@pytest.mark.parametrize("seed", range(12))
+@in_blocks("seed", range(12))
 def test_every_question_with_several_values(seed):
     factors = zero_case(seed, 0.35)
     engine = ss.CliqueTree().prepare(model_of(factors).problem())

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from sepset.inference.compiled.program import Workspace, WorkspacePool
 from sepset.kernels.compiled import instructions as columns
 from sepset.kernels.compiled.costs import ALIGNED_ENTRIES, LINE_ENTRIES
+from support.blocks import in_blocks
 from support.kernel_calls import run as kernel_run
 from support.random_contractions import assembled, contracted, product_sum, random_network, summed
 
@@ -29,7 +29,7 @@ def run(program, tables, maximize=False):
     return read
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_every_instruction_is_its_step(seed):
     made, network = contracted(random_network(np.random.default_rng(seed)), targets=True)
     program = assembled(made)
@@ -42,7 +42,7 @@ def test_every_instruction_is_its_step(seed):
         np.testing.assert_allclose(read(result), truth, rtol=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@in_blocks("seed", range(12))
 def test_wide_tables_run_by_panels_with_the_same_numbers(seed):
     rng = np.random.default_rng(seed)
     made, network = contracted(random_network(rng, num=6, largest=24, num_factors=5, arity=4), targets=True)
@@ -64,7 +64,7 @@ def test_some_of_the_wide_ones_run_by_panels():
     assert {columns.LOOPS, columns.PANELS} <= kinds
 
 
-@pytest.mark.parametrize("seed", range(12))
+@in_blocks("seed", range(12))
 def test_maximizing_gives_the_largest_product(seed):
     made, network = contracted(random_network(np.random.default_rng(seed), num=5, largest=6))
     read = run(assembled(made), network.tables, maximize=True)

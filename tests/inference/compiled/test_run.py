@@ -13,6 +13,7 @@ from sepset.inference.compiled.run import Run, TensorRun
 from sepset.inference.compiled.store import FactorValues
 from sepset.inference.compiled.supports import support_program
 from sepset.variables.evidence import Evidence
+from support.blocks import in_blocks
 from support.random_models import table_net
 from support.tolerances import CLOSE
 
@@ -34,7 +35,7 @@ def case_of(seed):
     return case, tables, evidence, given
 
 
-@pytest.mark.parametrize("seed", range(12))
+@in_blocks("seed", range(12))
 @pytest.mark.parametrize("execute", EXECUTORS.values(), ids=EXECUTORS)
 def test_every_executor_reads_what_enumeration_has(seed, execute):
     case, tables, evidence, given = case_of(seed)
@@ -57,7 +58,7 @@ def test_every_executor_reads_what_enumeration_has(seed, execute):
         np.testing.assert_allclose(run.joint(), expected.reshape(-1), atol=CLOSE)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@in_blocks("seed", range(6))
 def test_tensors_in_logarithms_are_those_of_linear_numbers(seed):
     _, tables, evidence, _ = case_of(seed)
     values = FactorValues(tables.problem, tables.store)

@@ -12,6 +12,7 @@ import sepset as ss
 from sepset.inference import costs
 from sepset.inference.compiled import supports
 from sepset.inference.compiled.supports import SupportProgram, support_program
+from support.blocks import in_blocks
 from support.tolerances import CLOSE
 from support.zero_cases import check, model_of, zero_case
 
@@ -45,7 +46,7 @@ def test_every_question(seed, shrink, runs, monkeypatch):
     assert "joint" in runs
 
 
-@pytest.mark.parametrize("seed", range(6))
+@in_blocks("seed", range(6))
 def test_wide_numbers_go_to_logarithms(seed):
     rng = np.random.default_rng(seed)
     factors = [(scope, table * 10.0 ** rng.uniform(-100, 0, table.shape)) for scope, table in zero_case(seed, 0.35)]

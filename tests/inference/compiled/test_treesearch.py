@@ -14,6 +14,7 @@ from sepset.inference.compiled import question as questions, treesearch
 from sepset.inference.compiled.compiler import Compiler
 from sepset.inference.compiled.contraction import ONE, Products, follow
 from sepset.inference.compiled.treesearch import cheaper_tree, estimated, is_searched
+from support.blocks import in_blocks
 from support.method_contract import check_method
 from support.random_contractions import NONE, Network, contracted, product_sum, random_network, rows, summed
 from support.random_models import markov_net, random_case, random_evidence
@@ -69,7 +70,7 @@ def check_sums(made, network, num_factors):
             np.testing.assert_allclose(found[home] / found[home].sum(), truth / truth.sum(), rtol=1e-10, atol=1e-15)
 
 
-@pytest.mark.parametrize("seed", range(15))
+@in_blocks("seed", range(15))
 def test_every_tree_gives_the_sums_over_all_states(seed):
     """Random trees, over one-state variables, empty scopes and unconnected parts."""
     rng = np.random.default_rng(seed)
@@ -81,7 +82,7 @@ def test_every_tree_gives_the_sums_over_all_states(seed):
     check_sums(made, ranked, num_factors)
 
 
-@pytest.mark.parametrize("seed", range(15))
+@in_blocks("seed", range(15))
 def test_a_searched_tree_gives_the_sums_over_all_states(seed):
     network = random_network(np.random.default_rng(seed), num_factors=12)
     num_factors = len(network.scopes)
@@ -92,7 +93,7 @@ def test_a_searched_tree_gives_the_sums_over_all_states(seed):
     check_sums(other, ranked, num_factors)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@in_blocks("seed", range(10))
 def test_kept_variables_stay_together(seed):
     rng = np.random.default_rng(seed)
     kept = sorted(rng.choice(7, 1 + seed % 3, replace=False).tolist())
@@ -105,7 +106,7 @@ def test_kept_variables_stay_together(seed):
     np.testing.assert_allclose(tensors(other, ranked)[root], summed(ranked, last), rtol=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@in_blocks("seed", range(8))
 def test_steps_that_remove_variables_are_cliques_children_first(seed):
     rng = np.random.default_rng(seed)
     _, ranked = contracted(random_network(rng))

@@ -9,6 +9,7 @@ import oracle
 import sepset as ss
 from sepset.inference.diagnosis.soft import resolve_soft
 from sepset.variables.evidence import Evidence, resolve
+from support.blocks import in_blocks
 from support.tolerances import CLOSE, EXACT
 
 A, B, C = ss.Discrete("a", ("x", "y")), ss.Discrete("b", 3), ss.Discrete("c", 2)
@@ -53,7 +54,7 @@ def test_one_finding_is_jeffreys_rule(method):
     np.testing.assert_allclose(ss.marginals(model, given={"c": ss.Soft(q)}, method=method)["c"].values, q, atol=1e-11)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@in_blocks("seed", range(6))
 def test_several_findings_are_met_at_once_by_the_nearest_joint(seed):
     rng = np.random.default_rng([seed, 9])
     model = net(seed)
@@ -76,7 +77,7 @@ def random_joint(rng, smallest):
 
 
 @pytest.mark.parametrize("smallest", [1e-3, 1e-12, 1e-20, 1e-40])
-@pytest.mark.parametrize("seed", range(12))
+@in_blocks("seed", range(12))
 def test_findings_that_a_hardly_possible_state_meets_are_met(smallest, seed):
     """The answer has the given marginals, and its log ratio to the prior is a sum of terms of one variable each."""
     table, targets = random_joint(np.random.default_rng([seed, 3]), smallest)

@@ -13,6 +13,7 @@ import sepset as ss
 from sepset.inference.buckets.pool import product
 from sepset.inference.exact.elimination import eliminate, read_back
 from sepset.variables.evidence import Evidence
+from support.blocks import in_blocks
 from support.counted_orders import CountedOrders
 from support.random_gaussians import hybrid_net, linear_net
 from support.random_models import markov_net
@@ -32,7 +33,7 @@ def test_the_empty_product_is_one():
     assert eliminate([], []).remainder.log_total == 0.0
 
 
-@pytest.mark.parametrize("seed", range(30))
+@in_blocks("seed", range(30))
 def test_every_order_gives_the_same_sum(seed):
     rng = np.random.default_rng([seed, 1])
     case = markov_net(rng)
@@ -83,7 +84,7 @@ def test_a_variable_without_factors_is_uniform_and_a_real_one_is_refused():
         eliminate([], [ss.Real("x")])
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_gaussian_factors_through_the_same_loop(seed):
     rng = np.random.default_rng([seed, 2])
     nodes = oracle.random_linear_gaussian(rng, 5)
@@ -97,7 +98,7 @@ def test_gaussian_factors_through_the_same_loop(seed):
     assert found.variance() == pytest.approx(cov[at, at], abs=CLOSE)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_hybrid_factors_reals_first_and_a_mixture_where_reals_are_kept(seed):
     rng = np.random.default_rng([seed, 3])
     families, cards, nodes = oracle.random_clg(rng, 2, 2)

@@ -16,6 +16,7 @@ from sepset.inference.exact.shafershenoy import Messages, ShaferShenoy, all_but_
 from sepset.inference.method import Method, Prepared
 from sepset.inference.plan import interaction_graph
 from sepset.inference.result import Guarantee
+from support.blocks import in_blocks
 from support.random_gaussians import hybrid_net, linear_net
 from support.random_models import markov_net
 from support.tolerances import CLOSE, EXACT
@@ -108,7 +109,7 @@ def test_it_agrees_with_elimination_on_published_networks(name):
         np.testing.assert_allclose(answers[v.name].values, other.query(v, given=given).values, atol=EXACT)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@in_blocks("seed", range(10))
 def test_linear_gaussians_meet_the_dense_joint(seed):
     rng = np.random.default_rng(seed)
     nodes = oracle.random_linear_gaussian(rng, int(rng.integers(1, 7)), parts=2)

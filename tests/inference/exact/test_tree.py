@@ -65,7 +65,7 @@ def test_beliefs_are_marginals_and_neighbors_agree(seed, semiring, fold):
             np.testing.assert_allclose(dense(projected)[1], values, rtol=CLOSE, atol=1e-300)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@in_blocks("seed", range(25))
 def test_beliefs_over_sepset_beliefs_are_the_measure_they_started_from(seed):
     case = markov_net(np.random.default_rng([seed, 2]))
     tree = tree_of(case.model)
@@ -82,7 +82,7 @@ def test_beliefs_over_sepset_beliefs_are_the_measure_they_started_from(seed):
         np.testing.assert_allclose(values, oracle.joint(case.factors, case.cards), rtol=CLOSE, atol=1e-300)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@in_blocks("seed", range(10))
 def test_any_root_calibrates_to_the_same_beliefs(seed):
     case = markov_net(np.random.default_rng([seed, 3]))
     tree = tree_of(case.model)
@@ -120,7 +120,7 @@ def test_messages_from_empty_models_and_constants():
     assert prepared.calibrate(Evidence()).log_partition == pytest.approx(math.log(15.0))
 
 
-@pytest.mark.parametrize("seed", range(30))
+@in_blocks("seed", range(30))
 def test_linear_gaussian_networks_meet_the_dense_joint(seed):
     # map-and-hybrid C12: means, covariances and the log-density of the evidence.
     rng = np.random.default_rng(seed)
@@ -243,7 +243,7 @@ def check_hybrid_maximum(engine, given, mixture):
     )
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_collapsed_beliefs_keep_the_moments_in_each_discrete_state(seed):
     # map-and-hybrid H18: continuous moments are exact given the discrete variables of their clique, too.
     rng = np.random.default_rng([seed, 6])
@@ -286,7 +286,7 @@ def test_a_hybrid_model_in_parts_is_calibrated_through_one_strong_root():
     np.testing.assert_allclose(answers["e"].values, [0.2, 0.3, 0.5])
 
 
-@pytest.mark.parametrize("seed", range(10))
+@in_blocks("seed", range(10))
 def test_random_models_calibrate_under_any_evidence(seed):
     case = random_case(np.random.default_rng([seed, 8]))
     prepared = ss.CliqueTree().prepare(case.model.problem())

@@ -13,6 +13,7 @@ from sepset.inference.gaussian.vectors import sequential
 from sepset.inference.result import Guarantee
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Vector
+from support.blocks import in_blocks
 
 
 def exact(a, B, C):
@@ -54,7 +55,7 @@ def random_vector(rng, size, spread):
 
 
 @pytest.mark.parametrize("spread", [0, 10, 25])
-@pytest.mark.parametrize("seed", range(15))
+@in_blocks("seed", range(15))
 def test_coordinates_of_a_vector_in_floats_and_in_exact_fractions(seed, spread):
     rng = np.random.default_rng(seed)
     a, B, C = random_vector(rng, int(rng.integers(2, 5)), spread)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 import sepset as ss
 from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.hybrid.discretepart import discrete_part
 from sepset.variables.evidence import Evidence
+from support.blocks import in_blocks
 from support.hybrid_rows import random_case
 
 
-@pytest.mark.parametrize("seed", range(10))
+@in_blocks("seed", range(10))
 def test_its_distribution_is_the_marginal(seed):
     net, (families, cards, _), _ = random_case(seed)
     part = discrete_part(net.problem())

@@ -11,6 +11,7 @@ from sepset.inference import costs
 from sepset.inference.gaussian.components import components
 from sepset.inference.gaussian.coordinates import Coordinates
 from sepset.inference.hybrid.posteriors import Posterior
+from support.blocks import in_blocks
 from support.random_gaussians import linear_net
 from support.tolerances import CLOSE, STANDARD_ERRORS
 
@@ -37,7 +38,7 @@ def case(seed, num=6):
     )
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_moments_and_peaks_are_dense_ones(seed):
     posteriors, rest, mean, covariance, (center, variance) = case(seed)
     total = 0.0

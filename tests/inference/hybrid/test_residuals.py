@@ -40,7 +40,7 @@ def test_sound_answers_have_residuals_of_rounding(seed, certain):
         assert measured(posterior) < 1e-6
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_spoiled_means_are_found(seed):
     for posterior in posteriors(seed):
         hidden = np.flatnonzero(posterior.component.kinds == 2)

@@ -19,6 +19,7 @@ from sepset.inference.exact.bruteforce import BruteForce
 from sepset.inference.hybrid.rows import HybridRows
 from sepset.inference.method import AnswersRows, CompletesRows, CountsRows, TakesValues
 from sepset.variables.evidence import Evidence
+from support.blocks import in_blocks
 from support.hybrid_rows import evidence_of, log_density, mixture_of, moments_of, products_of, random_case
 from support.tolerances import CLOSE, STANDARD_ERRORS
 
@@ -134,7 +135,7 @@ def test_modes_of_each_variable(seed):
             assert density[-1] >= density.max() * (1 - 1e-6)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@in_blocks("seed", range(6))
 def test_draws_have_the_joint_posterior(seed):
     """Frequencies of joint states, and moments of numbers given them, within standard errors."""
     net, plain, rows = random_case(seed, num_rows=2, most_discrete=3, most_real=3)
@@ -247,7 +248,7 @@ def test_parts_change_nothing(seed, monkeypatch):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("seed", range(15))
+@in_blocks("seed", range(15))
 def test_new_values_are_those_of_a_new_problem(seed):
     net, plain, rows = random_case(seed)
     rng = np.random.default_rng(seed + 100)

@@ -6,10 +6,11 @@ import pytest
 import sepset as ss
 from inference.map.test_coordinates import random_net
 from sepset.inference.wiring import Wiring
+from support.blocks import in_blocks
 from support.wired import best_value
 
 
-@pytest.mark.parametrize("seed", range(25))
+@in_blocks("seed", range(25))
 def test_no_single_change_is_better(seed):
     rng = np.random.default_rng(seed)
     net = random_net(rng, zeros=0.2 * (seed % 2))

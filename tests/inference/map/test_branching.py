@@ -9,6 +9,7 @@ import sepset as ss
 from sepset.inference.assignment import assign
 from sepset.inference.map import branching
 from sepset.inference.wiring import Wiring
+from support.blocks import in_blocks
 from support.wired import random_problem, task_of
 
 
@@ -17,7 +18,7 @@ def ranked(wiring):
     return sorted((wiring.log_value(codes) for codes in joint), reverse=True)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@in_blocks("seed", range(30))
 def test_the_best_assignments_by_enumeration(seed):
     for each in range(6):
         rng = np.random.default_rng([seed, each])

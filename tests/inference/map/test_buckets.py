@@ -11,13 +11,14 @@ import oracle
 import sepset as ss
 from sepset.inference.buckets.pool import Pool, summed_out
 from sepset.inference.map.buckets import Message, log_factor, max_buckets
+from support.blocks import in_blocks
 from support.random_models import markov_net
 from support.tolerances import CLOSE
 
 A, B, C = ss.Discrete("a", 2), ss.Discrete("b", 3), ss.Discrete("c", 2)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@in_blocks("seed", range(12))
 def test_the_root_receives_the_maximum_in_every_order(seed):
     rng = np.random.default_rng([seed, 3])
     case = markov_net(rng, ties=bool(seed % 2))

@@ -59,7 +59,7 @@ def test_states_that_are_ruled_out_are_impossible(seed):
             assert (supported == np.isfinite(possible.logs(int(i)))).all()
 
 
-@pytest.mark.parametrize("seed", range(12))
+@in_blocks("seed", range(12))
 def test_bounds_are_rounded_up(seed):
     rng = np.random.default_rng(seed)
     wiring = random_pairs(rng, potentials=[Potts(0.7), Potts(-1e8), TruncatedLinear(0.3, 1.0)])

@@ -12,6 +12,7 @@ import oracle
 import sepset as ss
 from sepset.inference.map.kbest import k_best, partitioned
 from sepset.variables.evidence import Evidence
+from support.blocks import in_blocks
 from support.counted_orders import CountedOrders
 from support.random_models import markov_net
 from support.tolerances import TIE
@@ -23,7 +24,7 @@ METHODS = [ss.inference.BruteForce(), ss.VariableElimination(), ss.CliqueTree()]
 @pytest.mark.parametrize(
     "method", [ss.inference.BruteForce(), ss.VariableElimination(), ss.CliqueTree()], ids=lambda m: type(m).__name__
 )
-@pytest.mark.parametrize("seed", range(25))
+@in_blocks("seed", range(25))
 def test_asking_for_all_ranks_the_whole_support(method, seed):
     case = markov_net(np.random.default_rng([seed, 1]), ties=bool(seed % 2))
     expected = oracle.k_best(case.factors, case.cards, 10**6)
@@ -72,7 +73,7 @@ def test_cells_do_not_make_new_plans():
     assert orders.made == 1
 
 
-@pytest.mark.parametrize("seed", range(8))
+@in_blocks("seed", range(8))
 def test_partitions_find_the_same(seed):
     case = markov_net(np.random.default_rng([seed, 2]), ties=False)
     over = list(range(len(case.cards)))[: 1 + seed % len(case.cards)]

@@ -76,7 +76,7 @@ def test_flows_of_other_capacities_change_nothing_but_the_work(seed):
     assert anything.value == pytest.approx(cold.value, rel=1e-12, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@in_blocks("seed", range(30))
 def test_large_integer_flows_are_those_of_scipy(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(20, 200))

@@ -92,7 +92,7 @@ def test_cuts_that_take_costs_for_rounding_are_not_exact(method):
     )
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_proofs_hold_whatever_is_added_to_the_log_values_of_a_variable(seed):
     """A constant of one variable changes every value, and no cut."""
     rng = np.random.default_rng(seed)

@@ -69,7 +69,7 @@ def test_no_move_of_the_result_is_better(seed):
         assert found.guarantee is ss.Guarantee.LOCAL_OPTIMUM
 
 
-@pytest.mark.parametrize("seed", range(30))
+@in_blocks("seed", range(30))
 def test_potts_expansions_are_within_twice_the_smallest_energy(seed):
     rng = np.random.default_rng(seed)
     n, states = 5, 3

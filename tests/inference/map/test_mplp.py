@@ -8,10 +8,11 @@ import pytest
 import sepset as ss
 from sepset.inference.assignment import assign
 from sepset.inference.wiring import Wiring
+from support.blocks import in_blocks
 from support.wired import best_value, local_polytope, random_binary, random_problem, task_of
 
 
-@pytest.mark.parametrize("seed", range(30))
+@in_blocks("seed", range(30))
 def test_bounds_fall_and_are_never_below_the_best_value(seed):
     for each in range(20):
         rng = np.random.default_rng([seed, each])
@@ -28,7 +29,7 @@ def test_bounds_fall_and_are_never_below_the_best_value(seed):
             assert found.log_values[0] == pytest.approx(best, abs=1e-7)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@in_blocks("seed", range(30))
 def test_binary_bounds_are_those_of_the_linear_program(seed):
     rng = np.random.default_rng(seed)
     wiring = Wiring.of(random_binary(rng, one_state=0.0))
@@ -49,7 +50,7 @@ def test_frustrated_triangles_have_the_value_of_the_linear_program_unless_one_fa
     assert whole.guarantees["assignment"] is ss.Guarantee.EXACT
 
 
-@pytest.mark.parametrize("seed", range(8))
+@in_blocks("seed", range(8))
 def test_long_constraints_need_no_table(seed):
     rng = np.random.default_rng(seed)
     bit = ss.Discrete.array("bit", (60,))

@@ -12,6 +12,7 @@ import oracle
 import sepset as ss
 from sepset.inference.map.buckets import log_factor, max_buckets
 from sepset.inference.map.ranking import Ranked, Ranking
+from support.blocks import in_blocks
 from support.random_models import markov_net
 from support.tolerances import CLOSE
 
@@ -21,7 +22,7 @@ def ranking(model, order=None):
     return Ranking(max_buckets(map(log_factor, model.factors), variables))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_the_order_is_that_of_all_assignments(seed):
     """In any elimination order, with ties and zeros: every possible assignment once, values exact."""
     rng = np.random.default_rng([seed, 4])

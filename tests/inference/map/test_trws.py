@@ -81,7 +81,7 @@ def test_runs_resume_and_wide_factors_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("method", [ss.TRWS(precision="float32"), ss.inference.MPLP(precision="float32")])
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_messages_of_fewer_digits_have_valid_bounds(seed, method):
     rng = np.random.default_rng(seed)
     wiring = random_pairs(rng, potentials=KINDS, tables=seed % 2 == 0, zeros=0.2 * (seed % 4 == 0))

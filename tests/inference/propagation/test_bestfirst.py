@@ -11,6 +11,7 @@ from inference.propagation.test_loopybp import random_forest, spin_glass
 from sepset.errors import NotApplicable
 from sepset.inference.propagation import passing
 from sepset.inference.wiring import Wiring
+from support.blocks import in_blocks
 
 
 def ranked(wiring):
@@ -18,7 +19,7 @@ def ranked(wiring):
     return sorted((v for v in values if v > -np.inf), reverse=True)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@in_blocks("seed", range(30))
 def test_the_best_of_a_forest_by_enumeration(seed):
     net = random_forest(np.random.default_rng(seed), zeros=0.2 * (seed % 3 == 0))
     expected = ranked(Wiring.of(net.as_written()))

@@ -59,7 +59,7 @@ def test_larger_clusters_are_closer():
     assert errors[4] < 0.7 * errors[2]
 
 
-@pytest.mark.parametrize("seed", range(25))
+@in_blocks("seed", range(25))
 def test_assignments_of_trees_are_the_best(seed):
     rng = np.random.default_rng(seed)
     problem = random_problem(rng)

@@ -7,11 +7,12 @@ import pytest
 
 from sepset.inference import ClusterBP
 from sepset.inference.wiring import Wiring
+from support.blocks import in_blocks
 from support.wired import random_problem
 
 
 @pytest.mark.parametrize("is_max", [False, True])
-@pytest.mark.parametrize("seed", range(12))
+@in_blocks("seed", range(12))
 def test_every_step_is_a_reparameterization(seed, is_max):
     rng = np.random.default_rng(seed)
     wiring = Wiring.of(random_problem(rng))
@@ -33,7 +34,7 @@ def test_every_step_is_a_reparameterization(seed, is_max):
             return
 
 
-@pytest.mark.parametrize("seed", range(12))
+@in_blocks("seed", range(12))
 def test_a_factor_is_at_home_in_the_smallest_cluster_that_covers_it(seed):
     wiring = Wiring.of(random_problem(np.random.default_rng(seed)))
     made = ClusterBP(2)._passing(wiring, is_max=False).clusters

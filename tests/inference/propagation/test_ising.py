@@ -10,6 +10,7 @@ from sepset.inference.propagation.linear import LinearPassing, span_of
 from sepset.inference.propagation.passing import propagated
 from sepset.inference.wiring import Wiring
 from sepset.potentials import Potts, over_scopes
+from support.blocks import in_blocks
 
 
 def couplings(rng, pairs, n, *, scale=1.0, order=None):
@@ -44,7 +45,7 @@ def test_ratios_are_those_of_numbers(schedule, precision, steps):
     assert ratios.energy() == pytest.approx(numbers.energy(), abs=near)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@in_blocks("seed", range(8))
 def test_forests_are_exact(seed):
     rng = np.random.default_rng(seed)
     pairs = [[int(rng.integers(i)), i] if rng.random() < 0.5 else [i, int(rng.integers(i))] for i in range(1, 8)]

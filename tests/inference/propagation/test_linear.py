@@ -10,12 +10,13 @@ from sepset.inference.propagation.ising import IsingPassing
 from sepset.inference.propagation.linear import LinearPassing, is_bounded, log_ranges
 from sepset.inference.wiring import Wiring
 from sepset.potentials import Parity, Potts, over_scopes
+from support.blocks import in_blocks
 from support.wired import random_pairs
 
 
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 @pytest.mark.parametrize("schedule", ["sequential", "synchronous", "random", "tree"])
-@pytest.mark.parametrize("seed", range(6))
+@in_blocks("seed", range(6))
 def test_beliefs_are_those_of_logarithms(seed, schedule, precision):
     rng = np.random.default_rng(seed)
     wiring = random_pairs(rng, potentials=[Potts(0.8), Potts(-1.2)], tables=seed % 2 == 0)
@@ -29,7 +30,7 @@ def test_beliefs_are_those_of_logarithms(seed, schedule, precision):
         assert found.factor(f) == pytest.approx(logs.factor(f), abs=near)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@in_blocks("seed", range(25))
 def test_forests_of_any_tables_are_exact(seed):
     net = random_forest(np.random.default_rng(seed))
     wiring = Wiring.of(net.as_written())

@@ -122,7 +122,7 @@ def test_long_chains_take_two_passes_in_any_order_of_factors():
 
 
 @pytest.mark.parametrize("rho", [1.0, 0.8, 1.4])
-@pytest.mark.parametrize("seed", range(6))
+@in_blocks("seed", range(6))
 def test_fixed_points_are_locally_consistent_and_have_the_bethe_free_energy(seed, rho):
     rng = np.random.default_rng(seed)
     net = spin_glass(rng, 3, 3)

@@ -8,12 +8,13 @@ import pytest
 import sepset as ss
 from inference.propagation.test_loopybp import random_forest
 from sepset.errors import NotApplicable, ScopeError
+from support.blocks import in_blocks
 from support.enumerated import random_case
 
 METHODS = [ss.LoopyBP(), ss.LoopyBP(0.0, "synchronous"), ss.LoopyBP(precision="float32")]
 
 
-@pytest.mark.parametrize("seed", range(25))
+@in_blocks("seed", range(25))
 def test_forests_have_the_max_marginals_of_clique_trees(seed):
     net = random_forest(np.random.default_rng(seed))
     try:
@@ -36,7 +37,7 @@ def test_forests_have_the_max_marginals_of_clique_trees(seed):
         assert dict(found.best_states) == dict(exact.best_states)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@in_blocks("seed", range(30))
 def test_conflicts_are_factors_below_their_maxima(seed):
     """Around loops: joints agree with singles, an assignment without conflicts has no better single change."""
     rng = np.random.default_rng([seed, 5])

@@ -65,7 +65,7 @@ def test_a_triangle_that_agrees_has_two():
     assert optimal == [(0, 0, 0), (1, 1, 1)]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_assignments_are_local_optima_and_a_start_is_never_worse(seed):
     net = spin_glass(np.random.default_rng(seed), 3, 3, 1.5)
     wiring = Wiring.of(net.as_written())

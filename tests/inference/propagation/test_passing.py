@@ -7,9 +7,10 @@ import sepset as ss
 from inference.propagation.test_loopybp import random_forest
 from sepset.inference.propagation.passing import BUDGET, Passing, propagated
 from sepset.inference.wiring import Wiring
+from support.blocks import in_blocks
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_every_factor_but_those_of_roots_is_reached_from_a_variable_before_it(seed):
     wiring = Wiring.of(random_forest(np.random.default_rng(seed)).as_written())
     found = wiring.traversal

@@ -7,6 +7,7 @@ import sepset as ss
 from inference.propagation.test_loopybp import enumerated, random_forest, spin_glass
 from sepset.inference.propagation.schedules import SCHEDULES, orders_of
 from sepset.inference.wiring import Wiring
+from support.blocks import in_blocks
 
 
 @pytest.mark.parametrize("schedule", [s for s in SCHEDULES if s != "residual"])
@@ -30,7 +31,7 @@ def test_fixed_points_are_the_same(schedule, domain):
 
 
 @pytest.mark.parametrize("schedule", ["random", "residual", "tree"])
-@pytest.mark.parametrize("seed", range(8))
+@in_blocks("seed", range(8))
 def test_forests_are_exact(seed, schedule):
     net = random_forest(np.random.default_rng(seed))
     wiring = Wiring.of(net.as_written())

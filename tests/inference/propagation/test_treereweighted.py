@@ -59,7 +59,7 @@ def test_better_probabilities_of_edges_lower_the_bound(seed):
         ss.TreeReweighted(rounds=-1)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@in_blocks("seed", range(12))
 def test_forests_are_exact(seed):
     net = random_forest(np.random.default_rng(seed))
     if max((len(f.scope) for f in net.factors), default=0) > 2:
@@ -71,7 +71,7 @@ def test_forests_are_exact(seed):
     assert found.guarantees["log_partition"] is ss.Guarantee.EXACT
 
 
-@pytest.mark.parametrize("seed", range(25))
+@in_blocks("seed", range(25))
 def test_assignments_have_upper_bounds(seed):
     rng = np.random.default_rng(seed)
     net = spin_glass(rng, 3, 3, 1.0)

@@ -14,6 +14,7 @@ import sepset as ss
 from sepset.inference import costs
 from sepset.inference.completion import complete_one_by_one, complete_rows
 from sepset.inference.evidencerows import EvidenceRows, Workers
+from support.blocks import in_blocks
 from support.random_models import structured_net, table_net
 from support.tolerances import TIE
 
@@ -80,7 +81,7 @@ def test_few_rows_at_a_time_are_the_same(monkeypatch):
     assert done[-1] == (50, 50)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_ties_go_to_the_first_state_of_the_variable_eliminated_last(seed):
     """Numbers from a few powers of two make many maxima, exactly equal."""
     rng = np.random.default_rng(seed)

@@ -99,7 +99,7 @@ def test_best_first_search_gives_up_where_asked():
     assert best_first_merge_order(query, budget=0) is None
 
 
-@pytest.mark.parametrize("seed", range(30))
+@in_blocks("seed", range(30))
 @pytest.mark.parametrize("absorb", [False, True])
 def test_refinement_never_costs_more_and_with_a_wide_window_is_optimal(seed, absorb):
     query = drawn(seed, most=9)
@@ -110,7 +110,7 @@ def test_refinement_never_costs_more_and_with_a_wide_window_is_optimal(seed, abs
     assert refined(start, budget=0).cost == start.cost
 
 
-@pytest.mark.parametrize("seed", range(12))
+@in_blocks("seed", range(12))
 def test_the_chosen_order_is_never_above_a_greedy_one(seed):
     query = long_query(seed)
     baseline = divided(query, absorb=False).cost

@@ -10,6 +10,7 @@ import pytest
 from sepset.kernels.compiled import instructions as columns
 from sepset.kernels.compiled.axes import axis_strides
 from sepset.kernels.compiled.layout import assemble
+from support.blocks import in_blocks
 from support.random_contractions import contracted, random_network
 
 
@@ -26,7 +27,7 @@ def random_contraction(seed, **changed):
 
 
 @pytest.mark.parametrize("is_free", [False, True])
-@pytest.mark.parametrize("seed", range(12))
+@in_blocks("seed", range(12))
 def test_strides_reach_every_entry_once(seed, is_free):
     made = random_contraction(seed)
     for scope, strides, size in zip(made.scopes, strides_of(made, is_free=is_free), made.sizes, strict=True):
@@ -36,7 +37,7 @@ def test_strides_reach_every_entry_once(seed, is_free):
         assert places == set(range(int(size)))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@in_blocks("seed", range(12))
 def test_axes_are_by_rank_where_they_are_not_free_and_in_roots(seed):
     made = random_contraction(seed)
     fixed, free = strides_of(made, is_free=False), strides_of(made)

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from sepset.kernels.compiled import instructions as columns
+from support.blocks import in_blocks
 from support.random_contractions import assembled, contracted, random_network
 
 
 @pytest.mark.parametrize("largest", [2, 4, 14])
-@pytest.mark.parametrize("seed", range(6))
+@in_blocks("seed", range(6))
 def test_loops_visit_every_state_of_the_union_once(seed, largest):
     made, _ = contracted(random_network(np.random.default_rng(seed), num=5, largest=largest, arity=4), targets=True)
     program = assembled(made)
@@ -27,7 +28,7 @@ def test_loops_visit_every_state_of_the_union_once(seed, largest):
             assert reached == set(range(int(made.sizes[tensor])))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@in_blocks("seed", range(12))
 def test_panels_have_the_sizes_of_their_operands(seed):
     made, _ = contracted(
         random_network(np.random.default_rng(seed), num=5, largest=14, num_factors=5, arity=4), targets=True

@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pytest
 
 from sepset.graphs.elimination import eliminate_graph
 from sepset.graphs.graph import UndirectedGraph
 from sepset.kernels.compiled import planning
+from support.blocks import in_blocks
 from support.kernel_calls import NONE, adjacency, eliminate
 from support.random_contractions import neighbors, random_network, rows
 
@@ -22,7 +22,7 @@ def lists_of_both(found):
     return lists(*found[:2]), lists(*found[2:])
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_adjacency_joins_the_members_of_every_scope(seed):
     rng = np.random.default_rng(seed)
     network = random_network(rng, num=9, num_factors=int(rng.integers(0, 9)), arity=4)
@@ -49,7 +49,7 @@ def test_transposed_lists_the_rows_of_each_member():
     assert lists(*planning.transposed(*rows([[2, 0], [], [0]]), 4)) == [[0, 2], [], [0], []]
 
 
-@pytest.mark.parametrize("seed", range(30))
+@in_blocks("seed", range(30))
 def test_elimination_agrees_with_elimination_by_name(seed):
     rng = np.random.default_rng(seed)
     num = int(rng.integers(0, 12))
@@ -67,7 +67,7 @@ def test_elimination_agrees_with_elimination_by_name(seed):
     assert sizes.tolist() == list(truth.sizes)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_maximal_cliques_hold_every_elimination_clique(seed):
     rng = np.random.default_rng(seed)
     near = neighbors(8, random_network(rng, num=8).scopes)

@@ -10,11 +10,12 @@ import pytest
 import sepset as ss
 from sepset.inference.compiled.contraction import ONE
 from sepset.kernels.compiled.steps import MOST_PAIRED
+from support.blocks import in_blocks
 from support.random_contractions import contracted, random_network
 from support.tolerances import CLOSE
 
 
-@pytest.mark.parametrize("seed", range(15))
+@in_blocks("seed", range(15))
 def test_no_step_copies_and_scopes_are_subsets(seed):
     made, _ = contracted(random_network(np.random.default_rng(seed)), targets=True, num_factors=8)
     for result, first, second in made.steps:
@@ -26,7 +27,7 @@ def test_no_step_copies_and_scopes_are_subsets(seed):
             assert d < a
 
 
-@pytest.mark.parametrize("seed", range(15))
+@in_blocks("seed", range(15))
 def test_a_home_is_the_smallest_tensor_with_the_variable(seed):
     made, _ = contracted(random_network(np.random.default_rng(seed)), targets=True)
     forward = made.scopes[: 1 + made.num_inputs + made.num_forward]

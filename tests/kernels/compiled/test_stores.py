@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sepset.kernels.compiled.stores import LAYOUT, settle
+from support.blocks import in_blocks
 from support.small_contractions import compressed
 
 
@@ -16,7 +17,7 @@ def settled(tables, scopes, cards, near=60, safe=400):
     return settle(values, *compressed(scopes), np.array(cards, dtype=np.int64), near, safe)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@in_blocks("seed", range(30))
 def test_strides_are_those_of_arrays_in_c_order(seed):
     rng = np.random.default_rng(seed)
     cards = rng.integers(1, 5, 6).tolist()
@@ -52,7 +53,7 @@ def test_ranges_are_judged_factor_by_factor_and_zeros_do_not_count():
     assert settled([np.ones(2), np.full(2, 2.0**100)], [(0,)] * 2, [2])[1].tolist() == [0, 101]
 
 
-@pytest.mark.parametrize("seed", range(10))
+@in_blocks("seed", range(10))
 def test_a_zero_is_found_wherever_it_is(seed):
     rng = np.random.default_rng(seed)
     tables = [rng.random(size) + 0.1 for size in (3, 70, 5)]

@@ -9,6 +9,7 @@ from sepset.base.threads import NEVER
 from sepset.inference.map.consistency.functions import CostFunctions
 from sepset.kernels.map.arrangement import BITS, arrange, label, least_degrees
 from sepset.kernels.map.reduction import ARITY, SIZE
+from support.blocks import in_blocks
 from support.cost_networks import random_wiring
 
 
@@ -37,7 +38,7 @@ def test_orders_of_least_degrees(n):
     assert order.tolist() == least_first(n, pairs)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_parts_and_arranged_functions(seed):
     rng = np.random.default_rng(seed)
     functions = CostFunctions.of(random_wiring(rng))

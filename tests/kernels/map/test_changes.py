@@ -1,15 +1,15 @@
 """What every change is worth stays what it is from the beginning, and tournaments have the best change at the root."""
 
 import numpy as np
-import pytest
 
 from sepset.inference.map.search.localsearch import change_room
 from sepset.inference.wiring import Wiring
 from sepset.kernels.map.changes import change, is_above, replay, weigh_all
+from support.blocks import in_blocks
 from support.wired import random_problem
 
 
-@pytest.mark.parametrize("seed", range(30))
+@in_blocks("seed", range(30))
 def test_changes_are_kept_up_to_date(seed):
     rng = np.random.default_rng(seed)
     wiring = Wiring.of(random_problem(rng))

@@ -1,10 +1,10 @@
 """Whole costs move between functions, and a trail takes every change back."""
 
 import numpy as np
-import pytest
 
 from sepset.kernels.kernel import kernel
 from sepset.kernels.map.costs import FORBIDDEN, HEIGHT, LEVEL, LOWER, gather, minima, put, remove, settle, undo
+from support.blocks import in_blocks
 from support.cost_networks import assignments, is_live, moved_cost, random_costs
 
 
@@ -34,7 +34,7 @@ def undo_all(network, state):
     undo(network, state, 0)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_minima_of_functions_by_enumeration(seed):
     costs, _ = random_costs(np.random.default_rng(seed))
     net, state = costs.network, costs.state()
@@ -52,7 +52,7 @@ def test_minima_of_functions_by_enumeration(seed):
             assert state.least[: len(wanted)].tolist() == wanted.tolist()
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_nodes_keep_costs_and_changes_are_taken_back(seed):
     rng = np.random.default_rng([5, seed])
     costs, _ = random_costs(rng)

@@ -1,12 +1,12 @@
 """Depth-first search below a path of decisions, with open nodes that cover what it has left."""
 
 import numpy as np
-import pytest
 
 from sepset.base.threads import NEVER
 from sepset.inference.map.consistency.part import Part
 from sepset.kernels.map.costs import FORBIDDEN
 from sepset.kernels.map.depthfirst import depth_first
+from support.blocks import in_blocks
 from support.cost_networks import assignments, random_costs
 
 
@@ -20,7 +20,7 @@ def agrees(costs, path, codes):
     return True
 
 
-@pytest.mark.parametrize("seed", range(25))
+@in_blocks("seed", range(25))
 def test_what_is_left_open_covers_everything_better(seed):
     rng = np.random.default_rng(seed)
     costs, _ = random_costs(rng)

@@ -7,6 +7,7 @@ from sepset.base.threads import NEVER
 from sepset.inference.map.consistency.functions import CostFunctions
 from sepset.kernels.kernel import kernel
 from sepset.kernels.map.reduction import LISTED, STATES, compare, is_dominated, neighbors, reduce, restrict
+from support.blocks import in_blocks
 from support.cost_networks import every, random_wiring, ranked
 
 
@@ -30,7 +31,7 @@ def restrict_it(pool, i, x):
     restrict(pool, i, x)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@in_blocks("seed", range(30))
 def test_dominated_states_are_never_better(seed):
     wiring = random_wiring(np.random.default_rng([3, seed]), most=5)
     functions, rows = CostFunctions.of(wiring), every(wiring)
@@ -45,7 +46,7 @@ def test_dominated_states_are_never_better(seed):
                     assert values[codes] >= values[(*codes[:i], b, *codes[i + 1 :])] - 1e-12
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_some_state_that_is_best_stays(seed):
     wiring = random_wiring(np.random.default_rng([4, seed]), most=5)
     functions, best = CostFunctions.of(wiring), ranked(wiring)[0]

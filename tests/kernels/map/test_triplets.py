@@ -1,12 +1,12 @@
 """Max-marginals of three tables that share variables."""
 
 import numpy as np
-import pytest
 
 from sepset.kernels.map.triplets import triplet_marginals
+from support.blocks import in_blocks
 
 
-@pytest.mark.parametrize("seed", range(10))
+@in_blocks("seed", range(10))
 def test_the_largest_sums_at_each_entry(seed):
     rng = np.random.default_rng(seed)
     a, b, c = rng.integers(1, 5, 3).tolist()

@@ -1,7 +1,6 @@
 """Virtual arc consistency leaves the cost of every assignment as it is, and never lowers the bound of simpler kinds."""
 
 import numpy as np
-import pytest
 
 from sepset.base.threads import NEVER
 from sepset.kernels.map.costs import FORBIDDEN, LOWER, UPPER
@@ -60,7 +59,7 @@ def test_contradictions_raise_bounds_that_simpler_consistency_leaves():
     assert proved > 0
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_one_contradiction_raises_the_bound_by_its_moves(seed):
     costs, _ = random_costs(np.random.default_rng([6, seed]))
     state, is_open = closed(costs)

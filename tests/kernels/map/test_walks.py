@@ -4,15 +4,15 @@ import itertools
 
 import networkx as nx
 import numpy as np
-import pytest
 
 from sepset.inference.map.search.workspace import Workspace
 from sepset.inference.wiring import Wiring
 from sepset.kernels.map import walks
+from support.blocks import in_blocks
 from support.wired import random_problem
 
 
-@pytest.mark.parametrize("seed", range(30))
+@in_blocks("seed", range(30))
 def test_states_that_are_possible_given_the_others(seed):
     rng = np.random.default_rng(seed)
     wiring = Wiring.of(random_problem(rng))
@@ -29,7 +29,7 @@ def test_states_that_are_possible_given_the_others(seed):
         assert count == states
 
 
-@pytest.mark.parametrize("seed", range(50))
+@in_blocks("seed", range(50))
 def test_depths_are_distances_from_the_first_root_of_each_component(seed):
     rng = np.random.default_rng(seed)
     wiring = Wiring.of(random_problem(rng))

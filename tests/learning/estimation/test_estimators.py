@@ -27,6 +27,7 @@ from sepset.learning.statistics import Statistics
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real
 from support import random_models
+from support.blocks import in_blocks
 from support.tolerances import CLOSE
 
 A, B = Discrete("a"), Discrete("b", 3)
@@ -55,7 +56,7 @@ def test_frequencies_by_plain_counting(seed, weighted):
     assert found.num_rows == pytest.approx(share.sum())
 
 
-@pytest.mark.parametrize("seed", range(8))
+@in_blocks("seed", range(8))
 def test_every_form_of_cpd_keeps_its_form_and_is_not_beaten(seed):
     """Structured CPDs: the fitted network's likelihood is that of its rows, and no worse than the truth's."""
     rng = np.random.default_rng(seed)

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 
 from sepset.learning.optimize.directions import DIRECTIONS, Curvature, conjugate, steepest, stopped, within
 from sepset.learning.optimize.linesearch import line_search
+from support.blocks import in_blocks
 
 
 def quadratic(seed, size=4):
@@ -75,7 +76,7 @@ def coordinate_descent(A, b, edges):
 
 
 @pytest.mark.parametrize("name", ["lbfgs", "conjugate", "steepest"])
-@pytest.mark.parametrize("seed", range(6))
+@in_blocks("seed", range(6))
 def test_sharp_hills_are_climbed_to_exact_zeros(name, seed):
     A, b = quadratic(seed)
     edges = np.array([2.0, 2.0, 0.0, 2.0])

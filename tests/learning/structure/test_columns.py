@@ -12,6 +12,7 @@ import pytest
 import sepset as ss
 from sepset.errors import DataError
 from sepset.learning.structure.columns import Columns, Contexts, refined
+from support.blocks import in_blocks
 
 
 def random_rows(rng: np.random.Generator, num_rows: int = 40) -> dict[str, list[int]]:
@@ -29,7 +30,7 @@ def by_hand(columns: Columns, child: int, parents: tuple[int, ...]) -> dict[tupl
     return found
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_counts_by_hand(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows = random_rows(rng)

@@ -13,6 +13,7 @@ from sepset.errors import NotApplicable, ScopeError, TooLarge
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.countplan import CountPlan
 from sepset.variables.variable import Discrete
+from support.blocks import in_blocks
 
 CARDS = (2, 3, 1, 4, 2, 5)
 
@@ -73,7 +74,7 @@ def groupings(sets):
 
 
 @pytest.mark.parametrize("num_rows", [5, 60, 4_000])
-@pytest.mark.parametrize("seed", range(6))
+@in_blocks("seed", range(6))
 def test_the_cover_lies_between_the_best_one_and_a_table_for_each_set(seed, num_rows):
     """A table costs a number per row and per cell, and every set reads the cells of its table; by enumeration."""
     rng = np.random.default_rng(seed)

@@ -16,6 +16,7 @@ from sepset.learning.structure.scores.gaussian import BGe
 from sepset.learning.structure.scores.likelihood import AIC, BIC, LogLikelihood
 from sepset.learning.structure.scores.normalized import FNML, QNML
 from sepset.learning.structure.structureprior import EdgePenalty, EdgeProbabilities
+from support.blocks import in_blocks
 from support.enumerated_classes import classes, parents_of
 
 SCORES = [BIC(), AIC(), LogLikelihood(), ss.BDeu(7.0), ss.K2()]
@@ -31,7 +32,7 @@ def columns_of(seed: int, num_rows: int = 60) -> Columns:
 
 
 @pytest.mark.parametrize("score", SCORES, ids=repr)
-@pytest.mark.parametrize("seed", range(6))
+@in_blocks("seed", range(6))
 def test_the_engine_is_the_score(score: ss.structure.FamilyScore, seed: int) -> None:
     columns = columns_of(seed)
     scorer = Scorer(columns, score)

@@ -13,6 +13,7 @@ from sepset.inference.map import branching
 from sepset.inference.map.consistency import bestfirst, part
 from sepset.inference.map.dual import assigned
 from sepset.inference.wiring import Wiring
+from support.blocks import in_blocks
 from support.cost_networks import every, random_wiring, ranked
 from support.wired import random_problem, task_of
 
@@ -35,14 +36,14 @@ def solved(wiring, rng, k):
         assert found.certificate.check()
 
 
-@pytest.mark.parametrize("seed", range(30))
+@in_blocks("seed", range(30))
 def test_the_best_assignments_by_enumeration(seed):
     for each in range(12):
         rng = np.random.default_rng([seed, each])
         solved(random_wiring(rng), rng, int(rng.integers(1, 5)) if each % 3 == 0 else 1)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@in_blocks("seed", range(10))
 def test_named_potentials_and_shared_tables_by_enumeration(seed):
     for each in range(6):
         rng = np.random.default_rng([7, seed, each])
@@ -104,7 +105,7 @@ def test_what_is_known_of_several_holds_wherever_a_search_stops(method, monkeypa
     assert open_ones > 10
 
 
-@pytest.mark.parametrize("seed", range(6))
+@in_blocks("seed", range(6))
 def test_the_order_of_factors_and_variables_does_not_matter(seed):
     rng = np.random.default_rng([2, seed])
     names = [f"v{i}" for i in range(8)]

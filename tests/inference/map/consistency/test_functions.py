@@ -10,7 +10,7 @@ from support.blocks import in_blocks
 from support.cost_networks import every, random_wiring, ranked
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_costs_are_negative_log_values(seed):
     wiring = random_wiring(np.random.default_rng(seed))
     functions = CostFunctions.of(wiring)

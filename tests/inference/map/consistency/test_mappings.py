@@ -1,7 +1,6 @@
 """Improving mappings make no assignment worse, and strict ones make every assignment that they change better."""
 
 import numpy as np
-import pytest
 
 import sepset as ss
 from sepset.inference.map.consistency.mappings import Mapping, difference
@@ -58,7 +57,7 @@ def test_no_assignment_becomes_worse(seed):
     assert not mapping.moved[~np.isfinite(wiring.unary)].any()
 
 
-@pytest.mark.parametrize("seed", range(18))
+@in_blocks("seed", range(18))
 def test_differences_are_least_ones(seed):
     rng = np.random.default_rng([1, seed])
     wiring = random_wiring(rng, seed % 3)

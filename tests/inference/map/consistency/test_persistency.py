@@ -43,7 +43,7 @@ def test_persistent_states_by_enumeration(seed):
     assert agree.all() if strict else agree.any()
 
 
-@pytest.mark.parametrize("seed", range(24))
+@in_blocks("seed", range(24))
 def test_states_that_are_left_have_a_best_assignment(seed):
     rng = np.random.default_rng([2, seed])
     wiring = random_wiring(rng, seed % 3).consistent
@@ -73,7 +73,7 @@ def test_strict_states_of_a_proved_assignment_are_those_of_every_best_one(rounds
     assert set(ss.map_assignment(net, method=ss.inference.Persistency(rounds)).persistent) == set(strict.assignment)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@in_blocks("seed", range(12))
 def test_without_time_nothing_is_proved_that_is_not_so(seed):
     rng = np.random.default_rng([3, seed])
     wiring = random_wiring(rng, seed % 3)

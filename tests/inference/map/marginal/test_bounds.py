@@ -28,7 +28,7 @@ def test_bounds_are_never_below_the_best_score(seed, entries):
             assert each >= max(v for key, v in expected.items() if key[0] == x) - 1e-9
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_sums_of_maxima_are_never_below_maxima_of_sums(seed):
     """The inequality itself; equal if one state is best whatever the others are."""
     table = np.random.default_rng(seed).normal(size=(3, 4))

@@ -6,10 +6,11 @@ import pytest
 from sepset.inference.map.dual import bound_of
 from sepset.inference.map.relaxation.admm import Multipliers, simplex
 from sepset.inference.wiring import Wiring
+from support.blocks import in_blocks
 from support.wired import local_polytope, random_binary
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_projections_are_nearest_points(seed):
     rng = np.random.default_rng(seed)
     points = rng.normal(0, 2, size=(3, 4))
@@ -23,7 +24,7 @@ def test_projections_are_nearest_points(seed):
         assert ((point - row) ** 2).sum() <= ((point - others) ** 2).sum(axis=1).min() + 1e-12
 
 
-@pytest.mark.parametrize("seed", range(8))
+@in_blocks("seed", range(8))
 def test_the_bound_arrives_at_the_linear_program(seed):
     wiring = Wiring.of(random_binary(np.random.default_rng(seed), one_state=0.0))
     method = Multipliers.of(wiring)

@@ -5,12 +5,13 @@ import pytest
 
 from sepset.inference.map.dual import bound_of
 from sepset.inference.map.relaxation.copies import Copies
+from support.blocks import in_blocks
 from support.planted import planted_union
 from support.wired import best_value
 
 
 @pytest.mark.parametrize("over", ["trees", "factors"])
-@pytest.mark.parametrize("seed", range(12))
+@in_blocks("seed", range(12))
 def test_any_split_gives_an_upper_bound(seed, over):
     rng = np.random.default_rng(seed)
     wiring = planted_union(rng, 1)[0].consistent
@@ -23,7 +24,7 @@ def test_any_split_gives_an_upper_bound(seed, over):
     assert copies.at(values).log_value(found.codes) == pytest.approx(found.value)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@in_blocks("seed", range(6))
 def test_smooth_maxima_and_their_slopes(seed):
     rng = np.random.default_rng(seed)
     wiring = planted_union(rng, 1)[0].consistent

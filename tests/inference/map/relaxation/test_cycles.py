@@ -11,6 +11,7 @@ from sepset.inference.map.relaxation.highs import linear_optimum
 from sepset.inference.map.relaxation.polytope import Polytope
 from sepset.inference.map.relaxation.regions import Regions
 from sepset.inference.wiring import Wiring
+from support.blocks import in_blocks
 
 
 def _ring(n, rng):
@@ -41,7 +42,7 @@ def test_violated_cycles_are_found(n):
     assert constant + tight.gains @ linear_optimum(tight).columns == pytest.approx(best)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@in_blocks("seed", range(6))
 def test_violated_cycles_are_exactly_those_of_all_odd_sets(seed):
     rng = np.random.default_rng(seed)
     bits = [ss.Discrete(f"b{i}") for i in range(5)]

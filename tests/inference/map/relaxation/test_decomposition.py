@@ -7,6 +7,7 @@ import sepset as ss
 from sepset.inference.assignment import assign
 from sepset.inference.map.relaxation.decomposition import DualDecomposition
 from sepset.inference.wiring import Wiring
+from support.blocks import in_blocks
 from support.planted import planted_union
 from support.wired import best_value, local_polytope, random_problem, task_of
 
@@ -14,7 +15,7 @@ HOW = [("polyak", "trees"), ("polyak", "factors"), ("decaying", "trees"), ("smoo
 
 
 @pytest.mark.parametrize("how", HOW)
-@pytest.mark.parametrize("seed", range(8))
+@in_blocks("seed", range(8))
 def test_bounds_are_never_below_the_best_value(seed, how):
     rng = np.random.default_rng(seed)
     wiring = Wiring.of(random_problem(rng)) if seed % 2 else planted_union(rng, 2)[0]

@@ -11,6 +11,7 @@ from sepset.inference.wiring import Wiring
 from sepset.problem import Problem
 from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete
+from support.blocks import in_blocks
 
 
 def _random(rng, n, pairs):
@@ -19,7 +20,7 @@ def _random(rng, n, pairs):
     return Dual(beliefs, {p: rng.normal(0, 2, size=(cards[p[0]], cards[p[1]])) for p in pairs})
 
 
-@pytest.mark.parametrize("seed", range(10))
+@in_blocks("seed", range(10))
 def test_gains_are_those_of_one_table_for_the_cycle(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 6))

@@ -18,7 +18,7 @@ from support.planted import best_of_parts, planted_union
 from support.wired import best_value, local_polytope, random_binary, random_problem, task_of
 
 
-@pytest.mark.parametrize("seed", range(30))
+@in_blocks("seed", range(30))
 def test_the_integer_program_is_the_enumeration(seed):
     wiring, parts = planted_union(np.random.default_rng(seed), 40)  # 1200 models
     found = assign(ss.LinearProgram(integer=True), task_of(wiring))
@@ -57,7 +57,7 @@ def test_the_marginal_polytope_has_the_best_value_and_the_local_one_no_less(seed
     assert found.bound <= local_polytope(wiring) + 1e-6  # equal unless two factors have the same pair
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_binary_pairs_have_the_bound_of_roof_duality(seed):
     rng = np.random.default_rng(seed)
     wiring = Wiring.of(random_binary(rng, one_state=0.0))
@@ -68,7 +68,7 @@ def test_binary_pairs_have_the_bound_of_roof_duality(seed):
     assert found.bound == pytest.approx(roof.bound, abs=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@in_blocks("seed", range(10))
 def test_trees_and_submodular_pairs_are_tight(seed):
     rng = np.random.default_rng(seed)
     submodular = Wiring.of(random_binary(rng, submodular=True, integer=seed % 2 == 0))

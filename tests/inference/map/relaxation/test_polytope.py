@@ -54,7 +54,7 @@ def test_rows_that_follow_from_others_are_left_out():
     assert np.linalg.matrix_rank(matrix) == len(matrix) == 3 + (2 + 1) + (2 + 2) + (2 + 2)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@in_blocks("seed", range(25))
 def test_whole_points_are_the_assignments(seed):
     rng = np.random.default_rng(seed)
     wiring = Wiring.of(random_problem(rng))

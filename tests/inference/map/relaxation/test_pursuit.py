@@ -32,7 +32,7 @@ def test_bounds_fall_and_are_never_below_the_best_value(seed):
         assert found.log_values[0] == pytest.approx(best, abs=1e-7)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@in_blocks("seed", range(6))
 def test_the_bound_is_that_of_the_linear_program_with_all_triplets(seed):
     rng = np.random.default_rng(seed)
     bits = [ss.Discrete(f"b{i}") for i in range(5)]
@@ -45,7 +45,7 @@ def test_the_bound_is_that_of_the_linear_program_with_all_triplets(seed):
     assert found.bound == pytest.approx(tight.bound, abs=1e-3)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_any_values_and_messages_give_an_upper_bound(seed):
     rng = np.random.default_rng(seed)
     wiring, _ = planted_union(rng, 1, most=5)

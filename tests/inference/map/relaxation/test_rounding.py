@@ -9,10 +9,11 @@ from sepset.inference.map.relaxation.polytope import Polytope
 from sepset.inference.map.relaxation.regions import Regions
 from sepset.inference.map.relaxation.rounding import fractional, rounded
 from sepset.inference.wiring import Wiring
+from support.blocks import in_blocks
 from support.planted import planted_union
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_blocks("seed", range(20))
 def test_whole_solutions_are_kept_and_others_become_assignments(seed):
     rng = np.random.default_rng(seed)
     wiring, _ = planted_union(rng, 3)

@@ -11,6 +11,7 @@ from sepset.inference.map.relaxation.temperature import annealed
 from sepset.inference.propagation.passing import Passing, propagated
 from sepset.inference.propagation.treeweights import edge_probabilities
 from sepset.inference.wiring import Wiring
+from support.blocks import in_blocks
 from support.wired import best_value, local_polytope, task_of
 
 UNTIL = ss.Until(steps=1000, tolerance=1e-9)
@@ -113,7 +114,7 @@ def test_bethe_limits_need_not_be_the_best_of_the_polytope():
         assert _energy(wiring, convex) == pytest.approx(best, abs=0.25)  # convex: one fixed point, whatever the start
 
 
-@pytest.mark.parametrize("seed", range(25))
+@in_blocks("seed", range(25))
 def test_reweighted_beliefs_are_decodable_only_if_the_linear_program_is_tight(seed):
     wiring = Wiring.of(_glass(seed, scale=1.0 + (seed % 3)).as_written())
     found = assign(ss.TreeReweighted(until=ss.Until(steps=3000, tolerance=1e-9)), task_of(wiring))

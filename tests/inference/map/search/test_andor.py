@@ -7,6 +7,7 @@ import sepset as ss
 from sepset.inference.assignment import assign
 from sepset.inference.map.search import andor
 from sepset.inference.wiring import Wiring
+from support.blocks import in_blocks
 from support.sparse import joint, sparse_wiring
 from support.wired import best_value, random_problem, task_of
 
@@ -16,7 +17,7 @@ def random_method(rng):
     return ss.inference.AndOrSearch(int(rng.integers(1, 9)), cache=cache, rounds=int(rng.integers(1, 4)))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@in_blocks("seed", range(12))
 def test_the_best_assignment_by_enumeration(seed):
     for each in range(10):
         rng = np.random.default_rng([seed, each])

@@ -7,6 +7,7 @@ import pytest
 
 from sepset.inference.map.search.boundedtree import BoundedTree
 from sepset.kernels.map.andor import AT, and_or, evaluate
+from support.blocks import in_blocks
 from support.sparse import joint, sparse_wiring
 
 NEVER = np.zeros(1, np.uint8)
@@ -32,7 +33,7 @@ def best_below(tree, codes, d, memory):
     return memory[key]
 
 
-@pytest.mark.parametrize("seed", range(25))
+@in_blocks("seed", range(25))
 def test_bounds_of_subtrees_by_enumeration(seed):
     rng = np.random.default_rng(seed)
     wiring, tree = small_tree(rng, entries=int(rng.integers(1, 9)))
@@ -49,7 +50,7 @@ def test_bounds_of_subtrees_by_enumeration(seed):
             assert best_below(tree, codes.copy(), d, memory) <= bounds[codes[parent]] + 1e-9
 
 
-@pytest.mark.parametrize("seed", range(25))
+@in_blocks("seed", range(25))
 def test_caches_hold_the_best_values(seed):
     rng = np.random.default_rng(100 + seed)
     wiring, tree = small_tree(rng, entries=int(rng.integers(1, 5)), cache=int(rng.choice([20, 10**6])))

@@ -1,7 +1,6 @@
 """Branches of a pseudo tree are independent given the nodes above, and contexts are all that matters of these."""
 
 import numpy as np
-import pytest
 
 from sepset.inference.map.search.pseudotree import PseudoTree
 from support.blocks import in_blocks
@@ -30,7 +29,7 @@ def test_branches_are_independent_given_contexts(seed):
         assert tree.parents[d] == max(tree.contexts[d], default=0)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@in_blocks("seed", range(30))
 def test_kept_states_cover_everything_once_and_caches_fit(seed):
     rng = np.random.default_rng(seed)
     _, tree = random_tree(rng)

@@ -21,6 +21,7 @@ from sepset.learning.evaluation.divergence.relativeentropy import divergence
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real
 from support import many_digits
+from support.blocks import in_blocks
 from support.random_models import structured_net
 from support.strategies import bayes_nets, plain_factors
 from support.tolerances import CLOSE
@@ -78,7 +79,7 @@ def test_the_graph_part_is_the_divergence_to_the_projection(case):
     assert divergence(p, q).structure == pytest.approx(oracle.kl(joint, projected), abs=CLOSE)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@in_blocks("seed", range(6))
 def test_structured_cpds_are_compared_as_tables(seed):
     net = structured_net(np.random.default_rng(seed)).model
     tables = BayesNet(*(cpd.to_table() for cpd in net.cpds))

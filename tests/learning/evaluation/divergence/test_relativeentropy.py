@@ -9,12 +9,13 @@ import pytest
 
 import oracle
 import sepset as ss
+from support.blocks import in_blocks
 from support.tolerances import CLOSE
 
 A, B = ss.Discrete("a", 2), ss.Discrete("b", 3)
 
 
-@pytest.mark.parametrize("seed", range(15))
+@in_blocks("seed", range(15))
 def test_divergence_is_that_of_the_joints(seed):
     rng = np.random.default_rng(seed)
     first, cards = oracle.random_network(rng, 4, deterministic=0.1, zeros=0.0)

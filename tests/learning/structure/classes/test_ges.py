@@ -12,11 +12,12 @@ from sepset.learning.structure.classes.ges import GES
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.constraints import Constraints
 from sepset.learning.structure.learned import StructureTask
+from support.blocks import in_blocks
 from support.enumerated_classes import classes, expected_counts, key_of, parents_of, sampled
 
 
 @pytest.mark.parametrize("n", [4, 5, 6])
-@pytest.mark.parametrize("seed", range(8))
+@in_blocks("seed", range(8))
 def test_expected_counts_give_the_class_back(seed: int, n: int) -> None:
     dag, cells, mass = expected_counts(seed, n)
     for score in (ss.BIC(), ss.BDeu(1.0)):
@@ -67,7 +68,7 @@ def test_constraints_hold_in_a_member() -> None:
     assert max(len(one.dag.parents(name)) for name in one.dag.nodes) <= 1
 
 
-@pytest.mark.parametrize("seed", range(6))
+@in_blocks("seed", range(6))
 def test_constraints_against_enumeration(seed: int) -> None:
     """With expected counts, constraints that the truth respects do not change the class."""
     dag, cells, mass = expected_counts(seed, 5, 0.6)

@@ -8,6 +8,7 @@ import pytest
 import sepset as ss
 from sepset.learning.structure.classes.ges import GES
 from sepset.learning.structure.classes.gies import GIES, told_apart
+from support.blocks import in_blocks
 from support.enumerated_classes import expected_counts, sampled
 
 
@@ -26,7 +27,7 @@ def intervened(seed: int, n: int, targets: list[str]) -> tuple[ss.DAG, dict[str,
     return dag, rows, np.concatenate(masses), was_set
 
 
-@pytest.mark.parametrize("seed", range(6))
+@in_blocks("seed", range(6))
 def test_interventions_direct_what_observation_cannot(seed: int) -> None:
     dag, rows, mass, was_set = intervened(seed, 4, ["v0", "v2"])
     found = ss.learn_structure(rows, weights=1e8 * mass, method=GIES(), interventions=was_set)

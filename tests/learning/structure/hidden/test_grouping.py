@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from sepset.learning.structure.hidden.grouping import joined_links, latent_links, neighbor_joining
+from support.blocks import in_blocks
 from support.latent_trees import random_latent_tree, splits
 
 
-@pytest.mark.parametrize("seed", range(30))
+@in_blocks("seed", range(30))
 def test_random_trees_are_recovered(seed: int) -> None:
     """Leaves, observed inner nodes and hidden ones, from the distances of the observed nodes only."""
     rng = np.random.default_rng(seed)

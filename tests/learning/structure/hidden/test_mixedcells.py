@@ -15,6 +15,7 @@ from sepset.learning.structure.hidden.mixedcells import expected_columns
 from sepset.learning.structure.search.moves import SearchedGraph
 from sepset.learning.structure.search.rounds import improving
 from sepset.learning.structure.search.stochastic import moves
+from support.blocks import in_blocks
 from support.hybrid_rows import mixture_of, random_case
 
 
@@ -40,7 +41,7 @@ def by_hand(plain, row, reals):
         yield part.assignment, share, mean, np.outer(mean, mean) + spread
 
 
-@pytest.mark.parametrize("seed", range(25))
+@in_blocks("seed", range(25))
 def test_expected_statistics_by_enumeration(seed):
     net, plain, rows = random_case(seed, num_rows=12, share=0.4)
     rng = np.random.default_rng(seed)

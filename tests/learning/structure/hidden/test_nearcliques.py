@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from sepset.learning.structure.hidden.nearcliques import near_cliques
+from support.blocks import in_blocks
 
 
-@pytest.mark.parametrize("seed", range(6))
+@in_blocks("seed", range(6))
 @pytest.mark.parametrize("share", [0.5, 0.7, 1.0])
 def test_every_set_fits_and_none_can_grow(seed: int, share: float) -> None:
     rng = np.random.default_rng(seed)

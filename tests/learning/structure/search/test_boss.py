@@ -16,6 +16,7 @@ from sepset.learning.structure.search.growshrink import GrowShrink
 from sepset.learning.structure.search.hillclimb import HillClimb
 from sepset.learning.structure.search.moves import SearchedGraph
 from sepset.learning.structure.search.ordersearch import order_of, positions
+from support.blocks import in_blocks
 from support.enumerated_classes import expected_counts, sampled
 
 
@@ -35,7 +36,7 @@ def test_no_place_and_no_move_improves(seed: int, score: object) -> None:
     assert found.score >= ss.learn_structure(data, method=HillClimb(), score=score).score - 1e-9
 
 
-@pytest.mark.parametrize("seed", range(6))
+@in_blocks("seed", range(6))
 def test_expected_counts_give_the_class_back(seed: int) -> None:
     dag, cells, mass = expected_counts(seed, 5)
     found = ss.learn_structure(cells, weights=1e9 * mass, method=BOSS())
