@@ -201,6 +201,11 @@ class Values(Generic[C]):
         """The rows of probabilities for sensitivity analysis; None if the parameters are of another kind."""
         return None
 
+    @property
+    def has_own_entries(self) -> bool:
+        """Whether the factors' entries are the parameters themselves, zeros and ones; none of them is computed."""
+        return False
+
     def varied_slopes(self, slopes: Sequence[Floats]) -> Floats:
         """The derivatives with respect to the rows of `varied`, given those with respect to the CPD's factors."""
         raise self.refusal("has no rows of probabilities", "Compare `query` at changed parameters.")

@@ -12,11 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.cache import Cache
+from sepset.base.wholenumbers import WholeNumbers
 from sepset.errors import NotApplicable
 from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference.compiled.contraction import ONE
@@ -24,6 +26,7 @@ from sepset.inference.compiled.execution import run_tensors
 from sepset.inference.compiled.question import Question, compile_question
 from sepset.inference.compiled.run import TensorRun
 from sepset.inference.compiled.store import FactorStore, FactorValues
+from sepset.inference.compiled.wholerun import WholeRun
 from sepset.inference.method import DEFAULT_MEMORY
 from sepset.inference.plan import EliminationPlan, make_plan
 from sepset.problem import Problem
@@ -66,6 +69,19 @@ class Gradient:
         array, log_scale = self.parts[number]
         total = float(array.sum())
         return None if total == 0.0 or log_scale == -math.inf else np.asarray(array / total)
+
+
+@dataclass(frozen=True, eq=False)
+class WholeGradient:
+    r"""The same without rounding.
+
+    Attributes:
+        partition: $Z(\mathbf e)$.
+        parts: by factor number, the derivatives over the factor's whole scope.
+    """
+
+    partition: WholeNumbers
+    parts: Mapping[int, WholeNumbers] = field(repr=False)
 
 
 class Derivatives:
@@ -113,6 +129,27 @@ class Derivatives:
         with run_tensors(question, self._values, evidence) as run:
             return self._read(run, evidence, numbers)
 
+    def whole(self, evidence: Evidence, *, most: float) -> WholeGradient | None:
+        """The derivatives at the evidence in whole numbers; None if that takes too long, or factors hold logarithms.
+
+        Args:
+            evidence: the findings.
+            most: the most nanoseconds it may take, as estimated from sizes and digits.
+        """
+        question = self._question(evidence)
+        run = WholeRun.of(question, self.problem, evidence)
+        if run is None or run.nanoseconds > most:
+            return None
+        tensors, roots = run.tensors(), question.contraction.roots.tolist()
+        others = {r: run.product(tensors[other] for other in roots if other != r) for r in roots}
+        rank, root_of = {v: r for r, v in enumerate(question.ids)}, _roots(question)
+        parts = dict[int, WholeNumbers]()
+        for place, (number, adjoint) in enumerate(zip(question.numbers.tolist(), _adjoints(question), strict=True)):
+            found = tensors[adjoint] * others[root_of.get(place + 1, place + 1)]
+            array = self._spread(question, number, adjoint, found.values.reshape(-1), evidence, rank)
+            parts[number] = WholeNumbers(array, found.exponent)
+        return WholeGradient(run.product(tensors[r] for r in roots), parts)
+
     def _question(self, evidence: Evidence) -> Question:
         observed, touched = evidence.observed, tuple(sorted(evidence.weights))
 
@@ -132,7 +169,7 @@ class Derivatives:
 
     def _read(self, run: TensorRun, evidence: Evidence, numbers: Container[int] | None) -> Gradient:
         logs = _log_masses(run)
-        root_of, adjoint_of = _roots(run), _adjoints(run)
+        root_of, adjoint_of = _roots(run.question), _adjoints(run.question)
         others = {root: math.fsum(log for r, log in logs.items() if r != root) for root in logs}
         rank = {v: r for r, v in enumerate(run.question.ids)}
         parts: dict[int, tuple[Floats, float]] = {}
@@ -140,21 +177,22 @@ class Derivatives:
             if numbers is None or number in numbers:
                 adjoint, root = adjoint_of[place], root_of.get(place + 1, place + 1)
                 array, log_scale = run.scaled(adjoint)
-                parts[number] = self._spread(run, number, adjoint, array, evidence, rank), log_scale + others[root]
+                whole = self._spread(run.question, number, adjoint, array, evidence, rank)
+                parts[number] = whole, log_scale + others[root]
         return Gradient(sum(logs.values()), parts)
 
     def _spread(
-        self, run: TensorRun, number: int, adjoint: int, flat: Floats, evidence: Evidence, rank: Mapping[int, int]
-    ) -> Floats:
+        self, question: Question, number: int, adjoint: int, flat: Any, evidence: Evidence, rank: Mapping[int, int]
+    ) -> Any:
         """An adjoint over its factor's whole scope: zero outside the findings."""
-        made, scope = run.question.contraction, self.problem.scope(number)
+        made, scope = question.contraction, self.problem.scope(number)
         free = [v for v in scope if v in rank]
         own = set(made.scopes[adjoint])
         array = flat.reshape([made.cards[r] for r in made.scopes[adjoint]])
         ordered = sorted(free, key=lambda v: rank[v])
         array = array.reshape([made.cards[rank[v]] if rank[v] in own else 1 for v in ordered])
         array = array.transpose([ordered.index(v) for v in free])
-        full = np.zeros([int(self.problem.variables.cards[v]) for v in scope])
+        full = np.zeros([int(self.problem.variables.cards[v]) for v in scope], flat.dtype)
         full[tuple(slice(None) if v in rank else evidence.codes[v] for v in scope)] = array
         return full
 
@@ -169,17 +207,16 @@ def _log_masses(run: TensorRun) -> dict[int, float]:
     return found
 
 
-def _roots(run: TensorRun) -> dict[int, int]:
+def _roots(question: Question) -> dict[int, int]:
     """The root that each tensor of the forward sweep ends in, but for roots."""
-    question, found = run.question, dict[int, int]()
+    found = dict[int, int]()
     for result, first, second in list(question.contraction.steps)[: question.program.num_forward][::-1]:
         found[first] = found[second] = found.get(result, result)
     return found
 
 
-def _adjoints(run: TensorRun) -> list[int]:
+def _adjoints(question: Question) -> list[int]:
     """For each factor the tensor of its derivatives, whose product with it is its marginal."""
-    question = run.question
     operands = {result: (first, second) for result, first, second in question.contraction.steps}
     found = []
     for tensor, home in enumerate(question.factor_homes, start=1):
