@@ -311,11 +311,6 @@ class NoParameters(DiscreteParameters[D, Floats]):
         k = self.cpd.child.num_states
         return Varied(np.zeros((0, k)), np.arange(k))
 
-    @property
-    def has_own_entries(self) -> bool:
-        """Yes."""
-        return True
-
     def varied_slopes(self, slopes: Sequence[Floats]) -> Floats:
         """No rows."""
         return self.varied.rows

@@ -264,11 +264,6 @@ class Multinomials(DiscreteParameters[D, Floats]):
         """Whether cells are counted by the CPD's own factors, since its joint states are too many to be listed."""
         return not self.is_table and self.cpd.size <= LARGEST < num_entries(self.cpd.scope)
 
-    @property
-    def has_own_entries(self) -> bool:
-        """Yes."""
-        return True
-
     def cell_sums(self, arrays: Sequence[Floats]) -> Floats:
         """The sums over all entries that are one cell, of arrays that are shaped like the CPD's factors."""
         if self.entry_cells is None and self.cpd.size == num_entries(self.cpd.scope):

@@ -119,10 +119,12 @@ class Varied(NamedTuple):
     Attributes:
         rows: `[rows, states]`, each sums to one.
         codes: the child's code of each column.
+        is_given: whether the factors' entries are these, zeros and ones; none of them is computed.
     """
 
     rows: Floats
     codes: Ints
+    is_given: bool = True
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -200,11 +202,6 @@ class Values(Generic[C]):
     def varied(self) -> Varied | None:
         """The rows of probabilities for sensitivity analysis; None if the parameters are of another kind."""
         return None
-
-    @property
-    def has_own_entries(self) -> bool:
-        """Whether the factors' entries are the parameters themselves, zeros and ones; none of them is computed."""
-        return False
 
     def varied_slopes(self, slopes: Sequence[Floats]) -> Floats:
         """The derivatives with respect to the rows of `varied`, given those with respect to the CPD's factors."""

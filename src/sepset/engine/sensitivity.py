@@ -8,12 +8,12 @@ $$P(y \mid \mathbf e)(\theta) = \frac{a\,\theta + b}{c\,\theta + d}.$$
 
 The slopes come from the derivatives of $P(\mathbf e)$ and $P(y, \mathbf e)$ with respect to every entry of the factors.
 Undirected models are varied by these entries themselves, from zero to infinity. Real findings weigh the states of the
-discrete variables that they depend on; the lines themselves are not varied.
-The weights of a logistic CPD have derivatives too (`weighteffects`); the posterior at other weights is asked again.
+discrete variables that they depend on; the lines themselves are not varied. The weights of a logistic CPD have
+derivatives too (`weighteffects`); the posterior at other weights is asked again.
 
 Derivatives are differences. Where these have lost digits they are computed in whole numbers, without rounding
-(`wholeeffects`), if all entries of the factors are numbers of the model and it does not take too long; what may be lost
-otherwise is measured.
+(`wholeeffects`), if all entries of the factors are given, none of them computed, and it does not take too long; what
+may be lost otherwise is measured.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
-from sepset.engine.parametereffects import (
+from sepset.engine.effects.parametereffects import (
     SLACK,
     Columns,
     Entries,
@@ -38,10 +38,10 @@ from sepset.engine.parametereffects import (
     SensitivityResult,
     Source,
 )
-from sepset.engine.refitting import stacked
-from sepset.engine.sweeps import Sweeps, with_state
+from sepset.engine.effects.refitting import stacked
+from sepset.engine.effects.sweeps import Sweeps, with_state
+from sepset.engine.effects.wholeeffects import WholeGradients
 from sepset.engine.weighteffects import WeightEffects
-from sepset.engine.wholeeffects import WholeGradients
 from sepset.errors import NotApplicable, ScopeError
 from sepset.inference.compiled.gradients import Derivatives, Gradient
 from sepset.inference.conflict import impossible
@@ -149,12 +149,13 @@ class _Ground:
     is_weighed: bool = False
 
     def is_given(self, factors: Iterable[int] | None) -> bool:
-        """Whether all entries of these factors are numbers of the model, none of them computed."""
+        """Whether all entries of these factors are given, none of them computed."""
         if self.is_weighed or factors is None or (self.problem.conditionals and not self.cpds):
             return False
         needed = frozenset(factors)
         groups = zip(self.problem.conditionals, self.cpds, strict=False)
-        return all(cpd.parameters.has_own_entries for group, cpd in groups if not needed.isdisjoint(group.factors))
+        varied = (cpd.parameters.varied for group, cpd in groups if not needed.isdisjoint(group.factors))
+        return all(one is not None and one.is_given for one in varied)
 
     @property
     def problem(self) -> Problem:
@@ -362,7 +363,7 @@ def _rows_block(problem: Problem, cpd: CPD, factors: Sequence[int], sweeps: Swee
     if not factors:
         zeros = np.zeros_like(varied.rows)
         return _block(source, varied.rows, (zeros, zeros), (zeros, zeros), sweeps)
-    if sweeps.exact is not None and cpd.parameters.has_own_entries:
+    if sweeps.exact is not None and varied.is_given:
         return _exact_block(source, varied.rows, sweeps.exact.rows(problem, cpd, varied.rows, factors))
     part, whole = zip(*(sweeps.relative(problem, number) for number in factors), strict=True)
     a, c = (_slopes(varied.rows, cpd.parameters.varied_slopes(slopes)) for slopes in (part, whole))

@@ -16,7 +16,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
-from sepset.engine.sweeps import Sweeps, with_state
+from sepset.engine.effects.sweeps import Sweeps, with_state
 from sepset.errors import ImpossibleEvidence, TooLarge
 from sepset.factors.algebra import num_entries
 from sepset.inference.diagnosis.soft import resolve_soft

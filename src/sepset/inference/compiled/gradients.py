@@ -18,7 +18,6 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.cache import Cache
-from sepset.base.wholenumbers import WholeNumbers
 from sepset.errors import NotApplicable
 from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference.compiled.contraction import ONE
@@ -26,7 +25,6 @@ from sepset.inference.compiled.execution import run_tensors
 from sepset.inference.compiled.question import Question, compile_question
 from sepset.inference.compiled.run import TensorRun
 from sepset.inference.compiled.store import FactorStore, FactorValues
-from sepset.inference.compiled.wholerun import WholeRun
 from sepset.inference.method import DEFAULT_MEMORY
 from sepset.inference.plan import EliminationPlan, make_plan
 from sepset.problem import Problem
@@ -71,19 +69,6 @@ class Gradient:
         return None if total == 0.0 or log_scale == -math.inf else np.asarray(array / total)
 
 
-@dataclass(frozen=True, eq=False)
-class WholeGradient:
-    r"""The same without rounding.
-
-    Attributes:
-        partition: $Z(\mathbf e)$.
-        parts: by factor number, the derivatives over the factor's whole scope.
-    """
-
-    partition: WholeNumbers
-    parts: Mapping[int, WholeNumbers] = field(repr=False)
-
-
 class Derivatives:
     """The derivatives of one discrete problem, compiled once for each observed set.
 
@@ -125,32 +110,12 @@ class Derivatives:
         Cost: one forward and one reverse sweep.
         Reference: Darwiche (2003), A differential approach to inference in Bayesian networks.
         """
-        question = self._question(evidence)
+        question = self.question(evidence)
         with run_tensors(question, self._values, evidence) as run:
             return self._read(run, evidence, numbers)
 
-    def whole(self, evidence: Evidence, *, most: float) -> WholeGradient | None:
-        """The derivatives at the evidence in whole numbers; None if that takes too long, or factors hold logarithms.
-
-        Args:
-            evidence: the findings.
-            most: the most nanoseconds it may take, as estimated from sizes and digits.
-        """
-        question = self._question(evidence)
-        run = WholeRun.of(question, self.problem, evidence)
-        if run is None or run.nanoseconds > most:
-            return None
-        tensors, roots = run.tensors(), question.contraction.roots.tolist()
-        others = {r: run.product(tensors[other] for other in roots if other != r) for r in roots}
-        rank, root_of = {v: r for r, v in enumerate(question.ids)}, _roots(question)
-        parts = dict[int, WholeNumbers]()
-        for place, (number, adjoint) in enumerate(zip(question.numbers.tolist(), _adjoints(question), strict=True)):
-            found = tensors[adjoint] * others[root_of.get(place + 1, place + 1)]
-            array = self._spread(question, number, adjoint, found.values.reshape(-1), evidence, rank)
-            parts[number] = WholeNumbers(array, found.exponent)
-        return WholeGradient(run.product(tensors[r] for r in roots), parts)
-
-    def _question(self, evidence: Evidence) -> Question:
+    def question(self, evidence: Evidence) -> Question:
+        """The compiled question about findings of these variables."""
         observed, touched = evidence.observed, tuple(sorted(evidence.weights))
 
         def make() -> Question:
@@ -169,7 +134,7 @@ class Derivatives:
 
     def _read(self, run: TensorRun, evidence: Evidence, numbers: Container[int] | None) -> Gradient:
         logs = _log_masses(run)
-        root_of, adjoint_of = _roots(run.question), _adjoints(run.question)
+        root_of, adjoint_of = roots_of(run.question), adjoints_of(run.question)
         others = {root: math.fsum(log for r, log in logs.items() if r != root) for root in logs}
         rank = {v: r for r, v in enumerate(run.question.ids)}
         parts: dict[int, tuple[Floats, float]] = {}
@@ -177,11 +142,11 @@ class Derivatives:
             if numbers is None or number in numbers:
                 adjoint, root = adjoint_of[place], root_of.get(place + 1, place + 1)
                 array, log_scale = run.scaled(adjoint)
-                whole = self._spread(run.question, number, adjoint, array, evidence, rank)
+                whole = self.spread(run.question, number, adjoint, array, evidence, rank)
                 parts[number] = whole, log_scale + others[root]
         return Gradient(sum(logs.values()), parts)
 
-    def _spread(
+    def spread(
         self, question: Question, number: int, adjoint: int, flat: Any, evidence: Evidence, rank: Mapping[int, int]
     ) -> Any:
         """An adjoint over its factor's whole scope: zero outside the findings."""
@@ -207,7 +172,7 @@ def _log_masses(run: TensorRun) -> dict[int, float]:
     return found
 
 
-def _roots(question: Question) -> dict[int, int]:
+def roots_of(question: Question) -> dict[int, int]:
     """The root that each tensor of the forward sweep ends in, but for roots."""
     found = dict[int, int]()
     for result, first, second in list(question.contraction.steps)[: question.program.num_forward][::-1]:
@@ -215,7 +180,7 @@ def _roots(question: Question) -> dict[int, int]:
     return found
 
 
-def _adjoints(question: Question) -> list[int]:
+def adjoints_of(question: Question) -> list[int]:
     """For each factor the tensor of its derivatives, whose product with it is its marginal."""
     operands = {result: (first, second) for result, first, second in question.contraction.steps}
     found = []

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sepset.base.wholenumbers import WholeNumbers
 from sepset.inference.compiled.contraction import ONE, Ranks
 from sepset.inference.compiled.question import Question
 from sepset.inference.method import dense
+from sepset.inference.wholenumbers.numbers import WholeNumbers
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.engine import wholeeffects
+from sepset.engine.effects import wholeeffects
 
 LOWEST = {"tiny": -300, "rare": -30, "unlikely": -14, "plain": -3}
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sepset.base.wholenumbers import WholeNumbers
+from sepset.inference.wholenumbers.numbers import WholeNumbers
 
 RANGES = [0, 10, 300]
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.engine.parametereffects import ROUNDING
-from sepset.engine.wholeeffects import WholeGradients
+from sepset.engine.effects.parametereffects import ROUNDING
+from sepset.engine.effects.wholeeffects import WholeGradients
 from sepset.inference.compiled.gradients import Gradient
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence

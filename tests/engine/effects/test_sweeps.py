@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.engine.parametereffects import ROUNDING
-from sepset.engine.sweeps import Sweeps, with_state
+from sepset.engine.effects.parametereffects import ROUNDING
+from sepset.engine.effects.sweeps import Sweeps, with_state
 from sepset.inference.compiled.gradients import Gradient
 from sepset.variables.evidence import Evidence
 

@@ -15,7 +15,7 @@ from sepset.base.checks import fraction, whole
 from sepset.base.display import Plain, Report, Shown, Worded, plain
 from sepset.base.frames import FrameKind, frame
 from sepset.cpds.parameters import AnyParameters
-from sepset.engine.refitting import Curve, Refitted, Reweighted
+from sepset.engine.effects.refitting import Curve, Refitted, Reweighted
 from sepset.errors import ArgumentError, NotApplicable
 from sepset.inference.documents import findings_document
 from sepset.inference.result import Result

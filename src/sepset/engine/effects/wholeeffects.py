@@ -17,10 +17,11 @@ from typing import TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.wholenumbers import WholeNumbers
 from sepset.cpds.cpd import CPD
-from sepset.inference.compiled.gradients import Derivatives, WholeGradient
+from sepset.inference.compiled.gradients import Derivatives
 from sepset.inference.method import dense
+from sepset.inference.wholenumbers.gradients import WholeGradient, whole_gradient
+from sepset.inference.wholenumbers.numbers import WholeNumbers
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 
@@ -41,8 +42,8 @@ class WholeGradients:
     @classmethod
     def of(cls, derivatives: Derivatives, part: Evidence, whole: Evidence) -> WholeGradients | None:
         """Both; None if they take too long, or factors hold logarithms."""
-        first = derivatives.whole(whole, most=MOST_NANOSECONDS)
-        second = None if first is None else derivatives.whole(part, most=MOST_NANOSECONDS)
+        first = whole_gradient(derivatives, whole, most=MOST_NANOSECONDS)
+        second = None if first is None else whole_gradient(derivatives, part, most=MOST_NANOSECONDS)
         return None if first is None or second is None else cls(second, first)
 
     @property
