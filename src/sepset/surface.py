@@ -133,7 +133,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "engine.information": "InformationValues",
         "engine.invariants": "Check CheckReport",
         "engine.prediction": "Prediction",
-        "engine.parametereffects": "ParameterSensitivity SensitivityResult",
+        "engine.effects.parametereffects": "ParameterSensitivity SensitivityResult",
         "engine.view": "View",
         "inference.assignment": "AssignmentTask Assigns Certificate Found",
         "inference.cliquetree.cutset": "CutsetConditioning CutsetPlan",

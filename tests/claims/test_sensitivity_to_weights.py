@@ -112,7 +112,7 @@ def test_derivatives_and_values_are_those_of_the_joint(monkeypatch, question, na
     target, state, given, weigh = QUESTIONS[question]
     net = plain.net
     if narrow:
-        monkeypatch.setattr("sepset.engine.sensitivity.MOST_TABLED", 0)
+        monkeypatch.setattr("sepset.engine.weighteffects.MOST_TABLED", 0)
     found = ss.sensitivity(net, target, state=state, given=given)
     assert found.left_out == ()
     places = weights_of(plain)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from sepset.data.families import Family
     from sepset.data.sources import Weights
     from sepset.engine.blanket import OnImpossible
+    from sepset.engine.effects.parametereffects import SensitivityResult
     from sepset.engine.information import InformationValues
-    from sepset.engine.parametereffects import SensitivityResult
     from sepset.engine.prediction import Prediction
     from sepset.engine.rowquestions import Targets
     from sepset.inference.assignment import Assigns

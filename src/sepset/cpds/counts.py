@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -88,6 +89,19 @@ def count(places: Ints, num_cells: int, weights: Floats | None = None) -> Floats
     [1.0, 0.0, 2.0]
     """
     return np.bincount(places, weights=weights, minlength=num_cells).astype(np.float64, copy=False)
+
+
+def summed(places: Ints, num_cells: int, values: Any) -> Any:
+    """The sum of the values of each cell: floats, or whole numbers of any size.
+
+    >>> summed(np.array([0, 2, 2]), 3, np.array([1, 2**70, 1], object)).tolist()
+    [1, 0, 1180591620717411303425]
+    """
+    if values.dtype != object:
+        return count(places, num_cells, values)
+    found = np.zeros(num_cells, object)
+    np.add.at(found, places, values)
+    return found
 
 
 def checked_counts(stats: ArrayLike, num_cells: int, owner: object) -> Floats:

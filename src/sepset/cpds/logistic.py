@@ -436,11 +436,11 @@ class Weights(JointStates[LogisticCPD]):
         own, more = self.arrays, self.of(self.at(step)).arrays
         return self.from_arrays({name: own[name] + more[name] for name in own})
 
-    def table_slope(self, slope: Floats) -> Floats:
-        """The gradient with respect to the weights."""
+    def table_slope(self, slope: Floats, *, sign: float = -1.0) -> Floats:
+        """The gradient with respect to the weights; with a sign of 1 the sums of the terms whose difference it is."""
         table = self.cpd.to_table().values
         towards = table * slope.reshape(table.shape)
-        return self._by_state(towards - table * towards.sum(axis=-1, keepdims=True))
+        return self._by_state(towards + sign * table * towards.sum(axis=-1, keepdims=True))
 
 
 class PenalizedFit:

@@ -463,7 +463,7 @@ class Contributions(JointStates[N]):
     @property
     def varied(self) -> Varied:
         """The contributions that can be learned."""
-        return Varied(self.rows[self.free], np.array(self.cpd.influences.order))
+        return Varied(self.rows[self.free], np.array(self.cpd.influences.order), is_given=False)
 
     def varied_slopes(self, slopes: Sequence[Floats]) -> Floats:
         """The derivatives with respect to the contributions: the factors are linear in each."""

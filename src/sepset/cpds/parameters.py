@@ -119,10 +119,12 @@ class Varied(NamedTuple):
     Attributes:
         rows: `[rows, states]`, each sums to one.
         codes: the child's code of each column.
+        is_given: whether the factors' entries are these, zeros and ones; none of them is computed.
     """
 
     rows: Floats
     codes: Ints
+    is_given: bool = True
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -277,12 +277,16 @@ def roots_of(parts: Parts, columns: Sequence[Floats], weights: Floats | None, co
     roots = np.stack([semidefinite_root(products) for products in parts[2]])
     for e in np.flatnonzero(near):
         rows = order[ends[e - 1] if e else 0 : ends[e]]
-        roots[e] = _row_root(np.stack([column[rows] for column in columns], axis=1), share[rows])
+        roots[e] = row_root(np.stack([column[rows] for column in columns], axis=1), share[rows])
     return roots
 
 
-def _row_root(rows: Floats, weights: Floats) -> Floats:
-    """The triangular factor of weighted rows, less their mean to the last digit."""
+def row_root(rows: Floats, weights: Floats) -> Floats:
+    """The triangular factor of weighted rows, less their mean to the last digit.
+
+    >>> np.abs(row_root(np.array([[1.0], [3.0]]), np.array([2.0, 2.0]))).tolist()
+    [[2.0]]
+    """
     apart = rows - weights @ rows / weights.sum()
     apart -= weights @ apart / weights.sum()
     return triangle(np.sqrt(weights)[:, None] * apart)

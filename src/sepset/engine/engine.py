@@ -59,9 +59,9 @@ if TYPE_CHECKING:
     from sepset.data.dataset import Dataset
     from sepset.data.families import Family
     from sepset.data.sources import Weights
+    from sepset.engine.effects.parametereffects import SensitivityResult
     from sepset.engine.information import InformationValues
     from sepset.engine.invariants import CheckReport
-    from sepset.engine.parametereffects import SensitivityResult
     from sepset.engine.view import View
     from sepset.inference.cliquetree.maxmarginals import MaxMarginalsResult
     from sepset.inference.compiled.gradients import Derivatives

@@ -8,19 +8,18 @@ $$P(y \mid \mathbf e)(\theta) = \frac{a\,\theta + b}{c\,\theta + d}.$$
 
 The slopes come from the derivatives of $P(\mathbf e)$ and $P(y, \mathbf e)$ with respect to every entry of the factors.
 Undirected models are varied by these entries themselves, from zero to infinity. Real findings weigh the states of the
-discrete variables that they depend on; the lines themselves are not varied.
+discrete variables that they depend on; the lines themselves are not varied. The weights of a logistic CPD have
+derivatives too (`weighteffects`); the posterior at other weights is asked again.
 
-The weights of a logistic CPD have derivatives too, from two independent draws $X$ and $X'$ of its child; the posterior
-at other weights is asked again.
-
-$$\frac{\partial \log P(\mathbf e)}{\partial w_{i,s,c}} = P(u_i = s, X = c \mid \mathbf e)
-- P(u_i = s, X' = c \mid \mathbf e)$$
+Derivatives are differences. Where these have lost digits they are computed in whole numbers, without rounding
+(`wholeeffects`), if all entries of the factors are given, none of them computed, and it does not take too long; what
+may be lost otherwise is measured.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -30,17 +29,27 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
-from sepset.engine.parametereffects import SLACK, Columns, Entries, FreeWeights, Rows, SensitivityResult, Source
-from sepset.engine.refitting import stacked
-from sepset.errors import ImpossibleEvidence, NotApplicable, ScopeError, TooLarge
-from sepset.factors.algebra import num_entries
+from sepset.engine.effects.parametereffects import (
+    SLACK,
+    Columns,
+    Entries,
+    FreeWeights,
+    Rows,
+    SensitivityResult,
+    Source,
+)
+from sepset.engine.effects.refitting import stacked
+from sepset.engine.effects.sweeps import Sweeps, with_state
+from sepset.engine.effects.wholeeffects import WholeGradients
+from sepset.engine.weighteffects import WeightEffects
+from sepset.errors import NotApplicable, ScopeError
 from sepset.inference.compiled.gradients import Derivatives, Gradient
 from sepset.inference.conflict import impossible
 from sepset.inference.diagnosis.soft import moments, resolve_soft
 from sepset.inference.hybrid.discretepart import discrete_part
 from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.hybrid.weightedcontexts import WeightedContexts, weighted
-from sepset.inference.method import Prepared, Rewrites, can, dense, elimination_settings
+from sepset.inference.method import Rewrites, can, dense, elimination_settings
 from sepset.inference.result import Guarantee
 from sepset.models.bayesnet import BayesNet
 from sepset.problem import Problem
@@ -52,21 +61,27 @@ if TYPE_CHECKING:
     from sepset.engine.engine import Engine
 
 
-Block: TypeAlias = "tuple[Source, Ints, Ints, Floats]"
-"""A source of parameters, with their rows, columns and numbers."""
-
-Gradients: TypeAlias = "tuple[Gradient, Gradient]"
-"""The derivatives of the part with the target's state, and of the whole."""
+Block: TypeAlias = "tuple[Source, Ints, Ints, Floats, Floats]"
+"""A source of parameters, with their rows, columns and numbers, and how far rounding may have moved derivatives."""
 
 MOST_JOINT = 64
 """The largest number of joint states of soft findings for which the posterior is known at all values."""
 
 
-INEXACT = 1e-6
+DOUBTFUL = 1e-10
+"""The relative error of some derivative above which derivatives are computed in whole numbers, if they can be."""
+
+INEXACT = 1e-9
 """The relative error of some derivative above which derivatives are estimates."""
 
-MOST_TABLED = 2**22
-"""The most entries of a table from whose derivatives those of weights are found; larger ones are asked about."""
+FITTED = 1e-11
+"""The relative error of probabilities under soft findings, which are fitted by iteration."""
+
+SMALLEST = 1e-290
+"""The smallest product that has all digits of a float, with room for sums."""
+
+UNKNOWN = 1e300
+"""The size of terms that are unknown."""
 
 
 def sensitivity(engine: Engine, target: VariableLike, state: State, given: Given) -> SensitivityResult:
@@ -81,11 +96,11 @@ def sensitivity(engine: Engine, target: VariableLike, state: State, given: Given
         columns = _local(engine, found, position, state, evidence, stated)
         joints = _joints(engine, position, state, stated)
         columns = columns if joints is None else replace(columns, is_local=False, joints=joints)
-    slope = columns.slopes(found.posterior)
-    once, is_flat = columns.once(slope), columns.flat(slope, found.posterior)
+    slope = columns.slopes
+    once, is_flat = columns.once(slope), columns.flat(found.posterior)
     order = np.argsort(-np.abs(slope), kind="stable")
     listed = np.flatnonzero((once & ~is_flat)[order])
-    error = columns.relative_error(slope, found.posterior, once & ~is_flat)
+    error = columns.relative_error(once & ~is_flat)
     digits = {"derivatives": Guarantee.ESTIMATE} if error > INEXACT else {}
     return SensitivityResult(
         variable.name,
@@ -122,6 +137,7 @@ class _Ground:
         cpds: their CPDs, in the order of the conditionals; none if the model has none.
         joints: the positions of variables that stand for joint findings.
         left_out: the names of the others.
+        is_weighed: whether densities of numbers weigh their states.
     """
 
     derivatives: Derivatives
@@ -130,6 +146,16 @@ class _Ground:
     cpds: tuple[CPD, ...]
     joints: frozenset[int]
     left_out: tuple[str, ...] = ()
+    is_weighed: bool = False
+
+    def is_given(self, factors: Iterable[int] | None) -> bool:
+        """Whether all entries of these factors are given, none of them computed."""
+        if self.is_weighed or factors is None or (self.problem.conditionals and not self.cpds):
+            return False
+        needed = frozenset(factors)
+        groups = zip(self.problem.conditionals, self.cpds, strict=False)
+        varied = (cpd.parameters.varied for group, cpd in groups if not needed.isdisjoint(group.factors))
+        return all(one is not None and one.is_given for one in varied)
 
     @property
     def problem(self) -> Problem:
@@ -161,7 +187,7 @@ def _with_reals(engine: Engine, problem: Problem, evidence: Evidence, cpds: Sequ
     joints = frozenset(contexts.place[v] for v in engine.joints)
     kept = tuple(cpd for cpd in cpds if cpd.child.is_discrete)
     reals = tuple(cpd.child.name for cpd in cpds if not cpd.child.is_discrete)
-    return _Ground(derivatives, contexts.evidence, contexts.place, kept, joints, reals)
+    return _Ground(derivatives, contexts.evidence, contexts.place, kept, joints, reals, is_weighed=True)
 
 
 def _contexts(engine: Engine, problem: Problem, evidence: Evidence) -> WeightedContexts:
@@ -178,121 +204,34 @@ def _contexts(engine: Engine, problem: Problem, evidence: Evidence) -> WeightedC
     return weighted(part, engine.method.prepare, engine.method.prepare(part.problem), evidence, ())
 
 
-@dataclass(frozen=True, eq=False)
-class _Weighed:
-    """The effects of the weights of logistic CPDs on the posterior of one state.
-
-    Attributes:
-        engine: the network with a method.
-        position, state: the state in question.
-        evidence: states and likelihoods.
-        stated: the evidence, with soft findings that are fitted again at other weights.
-        posterior: the present one.
-    """
-
-    engine: Engine
-    position: int
-    state: State
-    evidence: Evidence
-    stated: Evidence
-    posterior: float
-
-    def asked(self, cpd: CPD, step: Floats) -> float:
-        """The posterior after a step of the parameters of one CPD; NaN if the findings are impossible."""
-        model: Any = self.engine.model
-        prepared = self._engine(model.with_cpds(cpd.parameters.moved(step))).prepared
-        try:
-            answer = prepared.query([self.position], resolve_soft(prepared, self.stated))
-        except ImpossibleEvidence:
-            return math.nan
-        variable: Any = model.variables[self.position]
-        is_possible = answer.log_partition > -np.inf
-        return float(dense(answer.distribution).values[variable.code(self.state)]) if is_possible else math.nan
-
-    def _engine(self, model: BayesNet) -> Engine:
-        made, joints = type(self.engine)(model, self.engine.method), self.engine.joints
-        return made.with_joints(tuple(joints.values())) if joints else made
-
-    def slopes(self, cpd: CPD, gradients: Gradients, problem: Problem, factors: Sequence[int]) -> Floats | None:
-        """The derivatives of the posterior with respect to the weights of one CPD; None if tables are too large."""
-        if not factors:
-            return np.zeros(len(cpd.parameters.values))
-        scope = tuple(problem.variables[v] for v in problem.scope(factors[0]))
-        if len(factors) == 1 and scope == tuple(cpd.scope) and num_entries(scope) <= MOST_TABLED:
-            part, whole = (cpd.parameters.table_slope(one) for one in _relative(problem, factors[0], gradients))
-            return np.asarray(part - self.posterior * whole)
-        try:
-            return self._from_two_draws(cpd)
-        except TooLarge:
-            return None
-
-    def _from_two_draws(self, cpd: CPD) -> Floats:
-        """The derivatives from the marginals of the parents given each state of two draws of the child."""
-        model: Any = self.engine.model
-        child: Any = cpd.child
-        k, own = child.num_states, len(model.variables)
-        pair = child.hidden("two draws", k * k)
-        first = TableCPD(child, np.repeat(np.eye(k), k, axis=0), given=pair)
-        others = [one for one in model.cpds if one.child != child]
-        order = {one.child: one for one in (*others, first)}
-        net = BayesNet(*(order[v] for v in model.variables), cpd.parameters.doubled(pair))
-        prepared = self._engine(net).prepared
-        places = {p: model.variables.id(p) for p in cpd.parents}
-        variable: Any = self.engine.known[self.position]
-        told = _with_state(self.evidence, self.position, variable, self.state)
-        logs = [_log_slopes(prepared, _shifted(one, own), own, k, places) for one in (told, self.evidence)]
-        return self.posterior * (logs[0] - logs[1])
-
-
-def _shifted(evidence: Evidence, place: int) -> Evidence:
-    """The evidence after a variable was put in at a place."""
-
-    def moved(findings: Mapping[int, Any]) -> dict[int, Any]:
-        return {v + (v >= place): found for v, found in findings.items()}
-
-    return Evidence(moved(evidence.codes), moved(evidence.weights), reals=moved(evidence.reals))
-
-
-def _log_slopes(prepared: Prepared, evidence: Evidence, pair: int, k: int, places: Mapping[Any, int]) -> Floats:
-    """The derivatives of the log probability of the evidence: the shares of the first draw less those of the second.
-
-    Args:
-        pair: the position of the two draws, of `k` states each.
-        places: the positions of the parents.
-    """
-    total = prepared.log_partition(evidence)
-    found = np.zeros((1 + sum(p.num_states - 1 for p in places), k - 1))
-    if total == -np.inf:
-        return found.reshape(-1)
-    for code in range(1, k):
-        one = np.arange(k) == code
-        for sign, mask in ((1.0, np.repeat(one, k)), (-1.0, np.tile(one, k))):
-            told = replace(evidence, weights={**evidence.weights, pair: mask.astype(np.float64)})
-            read, log_partition = prepared.marginals(told)
-            if log_partition == -np.inf:
-                continue
-            share = sign * math.exp(log_partition - total)
-            rows = [np.ones(1)]
-            for p, v in places.items():
-                rows.append(np.eye(p.num_states)[told.codes[v]] if v in told.codes else dense(read(v)).values)
-            found[:, code - 1] += share * np.concatenate([rows[0], *(row[1:] for row in rows[1:])])
-    return found.reshape(-1)
-
-
 def _effects(
     engine: Engine, position: int, state: State, evidence: Evidence, stated: Evidence | None = None
 ) -> _Effects:
     """The effect of every parameter on the posterior of one state given states and likelihoods."""
     ground = _ground(engine, position, evidence)
-    whole = ground.derivatives.gradient(ground.evidence)
+    variable: Any = engine.known[position]
+    anyhow = with_state(ground.evidence, ground.place[position], variable, None)
+    whole = ground.derivatives.gradient(anyhow)
     if whole.log_partition == -np.inf:
         raise impossible(engine.prepared, evidence)
-    variable: Any = engine.known[position]
-    part = ground.derivatives.gradient(_with_state(ground.evidence, ground.place[position], variable, state))
-    posterior = math.exp(part.log_partition - whole.log_partition)
-    weighed = _Weighed(engine, position, state, evidence, evidence if stated is None else stated, posterior)
-    blocks, left_out = _blocks(ground, part, whole, posterior, weighed)
-    return _Effects(posterior, _gathered(blocks), left_out)
+    told = with_state(ground.evidence, ground.place[position], variable, state)
+    sweeps = Sweeps(ground.derivatives.gradient(told), whole, _needed(ground, position))
+    weighed = WeightEffects(engine, position, state, evidence, evidence if stated is None else stated, sweeps.posterior)
+    blocks, left_out = _blocks(ground, sweeps, weighed)
+    columns = _gathered(blocks)
+    if (columns.lost > DOUBTFUL * np.abs(columns.slopes)).any() and ground.is_given(sweeps.needed):
+        exact = WholeGradients.of(ground.derivatives, told, anyhow)
+        if exact is not None:
+            sweeps = replace(sweeps, exact=exact)
+            columns = _gathered(_blocks(ground, sweeps, weighed)[0])
+    return _Effects(sweeps.posterior, columns, left_out)
+
+
+def _needed(ground: _Ground, position: int) -> frozenset[int]:
+    """The numbers of the factors that the target depends on."""
+    found = ground.evidence
+    asked = ground.problem.relevant([ground.place[position]], found.observed, touched=sorted(found.weights))
+    return frozenset(asked.factors)
 
 
 def _local(
@@ -317,10 +256,11 @@ def _local(
     for at in possible.tolist():
         which = int(np.searchsorted(starts, at, "right")) - 1
         seen = _effects(engine, places[which], variables[which].states[at - int(starts[which])], evidence)
-        effects.append(seen.columns.slopes(seen.posterior))
-    moved = np.linalg.pinv(covariance[np.ix_(possible, possible)], rcond=1e-12, hermitian=True) @ np.array(effects)
-    slope = found.columns.slopes(found.posterior) - covariance[target, possible] @ moved
-    return found.columns.with_slopes(slope, found.posterior)
+        effects.append(seen.columns.slopes)
+    inverse = np.linalg.pinv(covariance[np.ix_(possible, possible)], rcond=1e-12, hermitian=True)
+    own, towards, moved = found.columns.slopes, covariance[target, possible], np.reshape(effects, (len(possible), -1))
+    terms = np.abs(own) + np.abs(towards) @ np.abs(inverse) @ np.abs(moved)
+    return found.columns.with_slopes(own - towards @ inverse @ moved, found.posterior, FITTED * terms)
 
 
 def _joints(
@@ -341,8 +281,8 @@ def _joints(
     for codes in np.ndindex(*shape):
         at = ground.evidence
         for v, code in zip(soft, codes, strict=True):
-            at = _with_state(at, ground.place[v], engine.known[v], engine.known[v].states[code])  # type: ignore[union-attr, arg-type]
-        for told in (_with_state(at, ground.place[position], variable, state), at):
+            at = with_state(at, ground.place[v], engine.known[v], engine.known[v].states[code])  # type: ignore[union-attr, arg-type]
+        for told in (with_state(at, ground.place[position], variable, state), at):
             columns.append(_joint_columns(ground, told, whole))
     slopes, bases = stacked(columns, shape)
     return slopes, bases, tuple(stated.soft[v] for v in soft)
@@ -350,9 +290,7 @@ def _joints(
 
 def _joint_columns(ground: _Ground, told: Evidence, whole: Gradient) -> Floats:
     """The numbers of every parameter for the probability of some findings relative to that of all states."""
-    part = ground.derivatives.gradient(told)
-    posterior = math.exp(part.log_partition - whole.log_partition)
-    return _gathered(_blocks(ground, part, whole, posterior)[0]).numbers
+    return _gathered(_blocks(ground, Sweeps(ground.derivatives.gradient(told), whole))[0]).numbers
 
 
 def _checked(engine: Engine, position: int, evidence: Evidence) -> Discrete:
@@ -368,34 +306,26 @@ def _checked(engine: Engine, position: int, evidence: Evidence) -> Discrete:
     return variable
 
 
-def _with_state(evidence: Evidence, position: int, variable: Discrete, state: State) -> Evidence:
-    """The evidence with the target's state added; a likelihood of the target stays in the product."""
-    row = np.zeros(variable.num_states)
-    code = variable.code(state)
-    row[code] = evidence.weights[position][code] if position in evidence.weights else 1.0
-    return Evidence(evidence.codes, {**evidence.weights, position: row})
-
-
 def _blocks(
-    ground: _Ground, part: Gradient, whole: Gradient, posterior: float, weighed: _Weighed | None = None
+    ground: _Ground, sweeps: Sweeps, weighed: WeightEffects | None = None
 ) -> tuple[list[Block], tuple[str, ...]]:
     """Every parameter of every CPD or factor, and the children whose CPDs have parameters of another kind.
 
     Without `weighed` the slopes of weights are zero.
     """
-    gradients, problem = (part, whole), ground.problem
+    problem = ground.problem
     if not problem.conditionals:
         own = range(problem.num_factors - len(ground.joints))
-        found = (_entries_block(problem, n, gradients, posterior) for n in own)
+        found = (_entries_block(problem, n, sweeps) for n in own)
         return [block for block in found if block is not None], ()
     blocks, left_out = [], list(ground.left_out)
     for at, group in enumerate(problem.conditionals):
         if group.child in ground.joints:
             continue
         made = (
-            _cpd_block(problem, ground.cpds[at], group.factors, gradients, posterior, weighed)
+            _cpd_block(problem, ground.cpds[at], group.factors, sweeps, weighed)
             if ground.cpds
-            else _family_block(problem, at, gradients, posterior)
+            else _family_block(problem, at, sweeps)
         )
         if made is None:
             left_out.append(problem.variables[group.child].name)
@@ -404,54 +334,43 @@ def _blocks(
     return blocks, tuple(left_out)
 
 
-def _relative(problem: Problem, number: int, gradients: Gradients) -> Iterator[Floats]:
-    """The derivatives of the part and of the whole with respect to one factor; zeros if it is barren."""
-    for gradient in gradients:
-        found = gradient.relative(number, gradients[1].log_partition)
-        yield np.zeros(problem.shapes[number]) if found is None else found
-
-
 def _cpd_block(
-    problem: Problem,
-    cpd: CPD,
-    factors: Sequence[int],
-    gradients: Gradients,
-    posterior: float,
-    weighed: _Weighed | None,
+    problem: Problem, cpd: CPD, factors: Sequence[int], sweeps: Sweeps, weighed: WeightEffects | None
 ) -> Block | None:
     """The parameters of a CPD; None if they are of another kind, or their effects too large to find."""
     if cpd.parameters.weighed is None:
-        return _rows_block(problem, cpd, factors, gradients, posterior)
+        return _rows_block(problem, cpd, factors, sweeps)
     theta = cpd.parameters.values
-    slopes = np.zeros(len(theta)) if weighed is None else weighed.slopes(cpd, gradients, problem, factors)
-    if slopes is None:
+    found = np.zeros((2, len(theta))) if weighed is None else weighed.slopes(cpd, sweeps, problem, factors)
+    if found is None:
         return None
+    slopes, terms = found if sweeps.is_needed(factors) else 0.0 * found
     asked = partial(weighed.asked, cpd) if weighed is not None else None
     source = FreeWeights(cpd.parameters, cpd.child, asked)  # type: ignore[arg-type]  # discrete
     zeros, ones = np.zeros(len(theta)), np.ones(len(theta))
-    numbers = np.stack([theta, slopes, posterior - slopes * theta, zeros, ones], axis=1)
-    return source, np.arange(len(theta)), np.zeros(len(theta), np.int64), numbers
+    numbers = np.stack([theta, slopes, sweeps.posterior - slopes * theta, zeros, ones, slopes], axis=1)
+    return source, np.arange(len(theta)), np.zeros(len(theta), np.int64), numbers, sweeps.rounding * terms
 
 
-def _rows_block(
-    problem: Problem, cpd: CPD, factors: Sequence[int], gradients: Gradients, posterior: float
-) -> Block | None:
+def _rows_block(problem: Problem, cpd: CPD, factors: Sequence[int], sweeps: Sweeps) -> Block | None:
     """The parameters of a CPD; None if they are of another kind."""
     varied = cpd.parameters.varied
     if varied is None:
         return None
     source = Rows(cpd.parameters, cpd.child, varied.codes)  # type: ignore[arg-type]  # discrete
     if varied.rows.shape[1] == 1 or not len(varied.rows):
-        return _block(source, varied.rows[:0], varied.rows[:0], varied.rows[:0], posterior)
+        return _block(source, varied.rows[:0], (varied.rows[:0],) * 2, (varied.rows[:0],) * 2, sweeps)
     if not factors:
         zeros = np.zeros_like(varied.rows)
-        return _block(source, varied.rows, zeros, zeros, posterior)
-    part, whole = zip(*(_relative(problem, number, gradients) for number in factors), strict=True)
+        return _block(source, varied.rows, (zeros, zeros), (zeros, zeros), sweeps)
+    if sweeps.exact is not None and varied.is_given:
+        return _exact_block(source, varied.rows, sweeps.exact.rows(problem, cpd, varied.rows, factors))
+    part, whole = zip(*(sweeps.relative(problem, number) for number in factors), strict=True)
     a, c = (_slopes(varied.rows, cpd.parameters.varied_slopes(slopes)) for slopes in (part, whole))
-    return _block(source, varied.rows, a, c, posterior)
+    return _block(source, varied.rows, a, c, sweeps, is_needed=sweeps.is_needed(factors))
 
 
-def _family_block(problem: Problem, place: int, gradients: Gradients, posterior: float) -> Block | None:
+def _family_block(problem: Problem, place: int, sweeps: Sweeps) -> Block | None:
     """The rows of a conditional of a model without CPDs, if it is one table; None otherwise."""
     group = problem.conditionals[place]
     scope = (*group.parents, group.child)
@@ -461,47 +380,76 @@ def _family_block(problem: Problem, place: int, gradients: Gradients, posterior:
     table = dense(problem.factor(group.factors[0])).align(variables)
     cpd = TableCPD(variables[-1], table.values.reshape(-1), given=variables[:-1], tolerance=SLACK)  # type: ignore[arg-type]
     axes = [problem.scope(group.factors[0]).index(v) for v in scope]
-    part, whole = (one.transpose(axes) for one in _relative(problem, group.factors[0], gradients))
+    part, whole = (one.transpose(axes) for one in sweeps.relative(problem, group.factors[0]))
     rows = cpd.parameters.varied.rows
     a, c = (_slopes(rows, one.reshape(rows.shape)) for one in (part, whole))
-    return _block(Rows(cpd.parameters, cpd.child, np.arange(rows.shape[1])), rows, a, c, posterior)
+    source = Rows(cpd.parameters, cpd.child, np.arange(rows.shape[1]))
+    return _block(source, rows, a, c, sweeps, is_needed=sweeps.is_needed(group.factors))
 
 
-def _entries_block(problem: Problem, number: int, gradients: Gradients, posterior: float) -> Block | None:
+def _entries_block(problem: Problem, number: int, sweeps: Sweeps) -> Block | None:
     """The entries of a factor of an undirected model; None for factors of auxiliaries, which have no parameters."""
     scope = problem.scope(number)
     if not scope or max(scope) >= problem.num_visible:
         return None
     theta = dense(problem.factor(number)).values
     theta = theta.reshape(-1, theta.shape[-1])
-    a, c = (one.reshape(theta.shape) for one in _relative(problem, number, gradients))
     variables: Any = tuple(problem.variables[v] for v in scope)
-    return _block(Entries(variables), theta, a, c, posterior)
+    if sweeps.exact is not None:
+        return _exact_block(Entries(variables), theta, sweeps.exact.entries(problem, number))
+    a, c = (one.reshape(theta.shape) for one in sweeps.relative(problem, number))
+    return _block(Entries(variables), theta, (a, a), (c, c), sweeps, is_needed=sweeps.is_needed([number]))
 
 
-def _slopes(theta: Floats, derivative: Floats) -> Floats:
-    r"""$A_x - \sum_{x' \ne x} A_{x'} \theta_{x'} / \sum_{x' \ne x} \theta_{x'}$.
+def _slopes(theta: Floats, derivative: Floats) -> tuple[Floats, Floats]:
+    r"""$A_x - \sum_{x' \ne x} A_{x'} \theta_{x'} / \sum_{x' \ne x} \theta_{x'}$, and the sum of both terms.
 
-    If a parameter is one, the others have no proportions to keep and get equal shares.
+    If a parameter is one, the others have no proportions to keep and get equal shares. Where products are too small for
+    floats the terms are unknown.
     """
     others = 1.0 - np.eye(theta.shape[1])
     rest, moved = theta @ others, (theta * derivative) @ others
     alike = (derivative @ others) / (theta.shape[1] - 1)
-    return np.asarray(derivative - np.divide(moved, rest, out=alike, where=rest > 0))
+    second = np.divide(moved, rest, out=alike, where=rest > 0)
+    is_lost = (theta != 0) & (derivative != 0) & (np.abs(theta * derivative) < SMALLEST)
+    terms = np.abs(derivative) + np.abs(second)
+    return np.asarray(derivative - second), np.where(is_lost.any(axis=1, keepdims=True), UNKNOWN, terms)
 
 
-def _block(source: Source, theta: Floats, a: Floats, c: Floats, posterior: float) -> Block:
-    """The parameters of one source; at the present value the numerator is the posterior and the denominator one."""
+def _block(
+    source: Source,
+    theta: Floats,
+    part: tuple[Floats, Floats],
+    whole: tuple[Floats, Floats],
+    sweeps: Sweeps,
+    *,
+    is_needed: bool = True,
+) -> Block:
+    """The parameters of one source; at the present value the numerator is the posterior and the denominator one.
+
+    Args:
+        part, whole: the derivatives of both, and the sums of the terms whose difference each is.
+        is_needed: whether the target depends on them.
+    """
+    p, (a, first), (c, second) = sweeps.posterior, part, whole
+    slope = a - c * p if is_needed else np.zeros_like(a)
+    lost = sweeps.rounding * (first + p * second) if is_needed else slope
     rows, codes = (x.reshape(-1) for x in np.indices(theta.shape))
-    numbers = np.stack([x.reshape(-1) for x in (theta, a, posterior - a * theta, c, 1.0 - c * theta)], axis=1)
-    return source, rows, codes, numbers
+    columns = theta, a, p - a * theta, c, 1.0 - c * theta, slope
+    return source, rows, codes, np.stack([x.reshape(-1) for x in columns], axis=1), lost.reshape(-1)
+
+
+def _exact_block(source: Source, theta: Floats, numbers: Floats) -> Block:
+    """The parameters of one source whose numbers are rounded once."""
+    rows, codes = (x.reshape(-1) for x in np.indices(theta.shape))
+    return source, rows, codes, numbers, np.zeros(len(numbers))
 
 
 def _gathered(blocks: Sequence[Block]) -> Columns:
     sources = tuple(block[0] for block in blocks)
     if not blocks:
         none = np.zeros(0, np.int64)
-        return Columns((), none, none, none, np.zeros((0, 5)))
-    row, code, numbers = (np.concatenate(parts) for parts in zip(*(block[1:] for block in blocks), strict=True))
+        return Columns((), none, none, none, np.zeros((0, 6)), np.zeros(0))
+    row, code, numbers, lost = (np.concatenate(parts) for parts in zip(*(block[1:] for block in blocks), strict=True))
     which = np.repeat(np.arange(len(blocks)), [len(block[1]) for block in blocks])
-    return Columns(sources, which, row, code, numbers)
+    return Columns(sources, which, row, code, numbers, lost)

@@ -10,7 +10,7 @@ from sepset.engine.invariants import (
     Check as Check,
     CheckReport as CheckReport,
 )
-from sepset.engine.parametereffects import (
+from sepset.engine.effects.parametereffects import (
     ParameterSensitivity as ParameterSensitivity,
     SensitivityResult as SensitivityResult,
 )

@@ -220,12 +220,18 @@ class Blocks:
         r"""The expected log-likelihood of completed rows, $E_Q[\log P(\mathcal D, \mathcal H \mid \theta)]$."""
         return float(sum(own.score(stats) for own, stats in zip(self.firsts(model), statistics, strict=True)))
 
-    def maximize(self, model: BayesNet, statistics: FlatStatistics, terms: PriorTerms) -> BayesNet:
-        """The network whose parameters maximize expected log-likelihood and log prior: the M-step."""
+    def maximize(
+        self, model: BayesNet, statistics: FlatStatistics, terms: PriorTerms, known: Mapping[int, CPD] | None = None
+    ) -> BayesNet:
+        """The network whose parameters maximize expected log-likelihood and log prior: the M-step.
+
+        Args:
+            known: by the position of their block, CPDs that are estimated already.
+        """
         made: list[CPD] = list(model.cpds)
         own = self.parameters(model)
-        for block, stats, term in zip(self.members, statistics, terms, strict=True):
-            made[block[0]] = own[block[0]].estimate(stats, term)
+        for place, (block, stats, term) in enumerate(zip(self.members, statistics, terms, strict=True)):
+            made[block[0]] = known[place] if known and place in known else own[block[0]].estimate(stats, term)
             for i in block[1:]:
                 made[i] = model.cpds[i].parameters.like(made[block[0]])
         return model.with_parameters(made)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from sepset.api.learning import fit
 from sepset.base.leastsquares import least_squares
 from sepset.cpds.lineargaussian import LinearGaussian
-from sepset.cpds.priors.penalized import penalized, residual_shares, smallest_variances
+from sepset.cpds.priors.penalized import lasso, penalized, residual_shares, smallest_variances
 from sepset.cpds.priors.weights import LaplaceWeights, NormalWeights
 from sepset.data.scatter import Scatter
 from sepset.errors import DataError, NotApplicable
@@ -50,6 +51,63 @@ def test_lasso_meets_the_subgradient_conditions(seed, scale):
     at_zero = beta == 0
     assert (np.abs(pull[at_zero]) <= 1 / scale + 1e-6).all()
     np.testing.assert_allclose(pull[~at_zero], np.sign(beta[~at_zero]) / scale, rtol=1e-6)
+
+
+def solved(matrix, right):
+    rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
+    for i in range(len(rows)):
+        for j in range(len(rows)):
+            if i != j:
+                share = rows[j][i] / rows[i][i]
+                rows[j] = [x - share * y for x, y in zip(rows[j], rows[i], strict=True)]
+    return [row[-1] / row[i] for i, row in enumerate(rows)]
+
+
+def by_signs(rows, penalty):
+    """The lasso in fractions, by trying all signs: its coefficients and their residual squares."""
+    means = [sum(column) / len(rows) for column in zip(*rows, strict=True)]
+    apart = [[x - mean for x, mean in zip(row, means, strict=True)] for row in rows]
+    size = len(means) - 1
+    products = [[sum(row[i] * row[j] for row in apart) for j in range(size + 1)] for i in range(size + 1)]
+    for signs in itertools.product((0, 1, -1), repeat=size):
+        active = [i for i in range(size) if signs[i]]
+        right = [products[i][size] - penalty * signs[i] for i in active]
+        found = solved([[products[i][j] for j in active] for i in active], right)
+        beta = [Fraction(0)] * size
+        for i, value in zip(active, found, strict=True):
+            beta[i] = value
+        pulls = [products[i][size] - sum(products[i][j] * beta[j] for j in range(size)) for i in range(size)]
+        if all(b * s > 0 if s else abs(p) <= penalty for b, s, p in zip(beta, signs, pulls, strict=True)):
+            left = [row[size] - sum(b * x for b, x in zip(beta, row, strict=False)) for row in apart]
+            return beta, sum(x * x for x in left)
+    raise AssertionError("no signs are optimal")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_lasso_of_nearly_dependent_columns_in_any_units(seed):
+    """Against fractions at the variance that was found; coordinate descent would take millions of turns."""
+    rng = np.random.default_rng([seed, 17])
+    x, near = rng.normal(size=(15, 4)), 10.0 ** -rng.integers(1, 8)
+    x[:, 1] = x[:, 0] + near * x[:, 1]
+    x[:, 3] += x[:, :3] @ rng.normal(size=3)
+    x[:, :3] *= 10.0 ** rng.integers(-3, 4, 3)
+    rate = 10.0 ** rng.uniform(-4, 1.5)
+    (line,) = penalized([Scatter.of(x)], LaplaceWeights(1.0 / rate))
+    penalty = Fraction(LaplaceWeights(1.0 / rate).rate) * Fraction(float(line.residual[0, 0])) / 15
+    beta, squares = by_signs([[Fraction(value) for value in row] for row in x.tolist()], penalty)
+    unit = x[:, :3].std(axis=0)
+    right = np.array([float(b) for b in beta]) * unit
+    np.testing.assert_allclose(line.slope[0] * unit, right, atol=1e-8 * np.abs(right).max(), rtol=0)
+    assert line.residual[0, 0] == pytest.approx(float(squares), rel=1e-9)
+
+
+def test_lasso_of_equal_and_of_no_columns():
+    """Equal columns share no more than one coefficient would have."""
+    (line,) = penalized([Scatter.of([[0, 0, 1], [1, 1, 3], [2, 2, 2], [3, 3, 5]])], LaplaceWeights(1.0))
+    (alone,) = penalized([Scatter.of([[0, 1], [1, 3], [2, 2], [3, 5]])], LaplaceWeights(1.0))
+    assert line.slope.sum() == pytest.approx(alone.slope.sum(), rel=1e-12)
+    assert lasso(np.zeros((3, 0)), np.ones(3), np.zeros(0)).shape == (0,)
+    assert lasso(np.zeros((3, 2)), np.ones(3), np.ones(2)).tolist() == [0.0, 0.0]
 
 
 def test_limits():

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -112,3 +113,50 @@ def test_a_shared_covariance_is_one_set_of_parameters():
     assert (own.shared, own.num_parameters) == (None, 4)
     again = fit(discriminant_analysis(rows, "c"), rows, MLE()).model.cpd("x")
     np.testing.assert_allclose(again.covariance, shared.covariance)
+
+
+def exact_lines(groups, place, is_shared):
+    """Slopes and variance of one feature given those before it, in fractions, in each class."""
+    apart = []
+    for rows in groups:
+        means = [sum(column) / len(rows) for column in zip(*rows, strict=True)]
+        apart.append([[x - mean for x, mean in zip(row, means, strict=True)] for row in rows])
+    found = []
+    together = [row for rows in apart for row in rows]
+    for rows in [together] * len(apart) if is_shared else apart:
+        table = [
+            [sum(row[i] * row[j] for row in rows) for j in range(place)] + [sum(row[i] * row[place] for row in rows)]
+            for i in range(place)
+        ]
+        for i in range(place):
+            for j in range(place):
+                if i != j:
+                    share = table[j][i] / table[i][i]
+                    table[j] = [x - share * y for x, y in zip(table[j], table[i], strict=True)]
+        slope = [row[-1] / row[i] for i, row in enumerate(table)]
+        left = [row[place] - sum(b * x for b, x in zip(slope, row, strict=False)) for row in rows]
+        found.append((slope, sum(x * x for x in left) / len(rows)))
+    return found
+
+
+@pytest.mark.parametrize("covariance", ["shared", "own"])
+@pytest.mark.parametrize(("near", "offset"), [(1e-3, 1e9), (1e-6, 0.0), (1e-8, 0.0)])
+@pytest.mark.parametrize("units", [(1.0, 1.0, 1.0), (1e-20, 1e20, 1e3)])
+def test_similar_columns_keep_the_digits_of_rows(covariance, near, offset, units):
+    """Against fractions: products of columns that differ by 1e-8 have no digits of what they add."""
+    rng = np.random.default_rng(4)
+    c = np.arange(24) % 2
+    x = rng.normal(size=24) + c
+    y = x + near * rng.normal(size=24)
+    rows = (np.stack([x, y, x - 0.5 * y + rng.normal(size=24)], axis=1) + offset) * units
+    model = discriminant_analysis(
+        {"c": c, "x": rows[:, 0], "y": rows[:, 1], "z": rows[:, 2]}, "c", covariance=covariance
+    )
+    groups = [[[Fraction(v) for v in row] for row in rows[c == k].tolist()] for k in (0, 1)]
+    allowed = 1e-14 / near if offset == 0.0 else 1e-9
+    for place, name in ((1, "y"), (2, "z")):
+        for code, (slope, variance) in enumerate(exact_lines(groups, place, covariance == "shared")):
+            right = np.array([float(b) * u for b, u in zip(slope, units, strict=False)])
+            found = model.cpd(name).coefficients[code, 0] * units[:place]
+            np.testing.assert_allclose(found, right, atol=allowed * np.abs(right).max(), rtol=0)
+            assert model.cpd(name).covariance[code, 0, 0] == pytest.approx(float(variance), rel=allowed)

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.leastsquares import LinearFit, least_squares
+from sepset.base.leastsquares import LinearFit, least_squares, semidefinite_root
 from sepset.cpds.priors.weights import WeightPrior
 from sepset.data.scatter import Scatter, Scatters
 from sepset.errors import NotApplicable
@@ -62,14 +62,10 @@ def penalized(scatters: Sequence[Scatter], prior: WeightPrior, size: int = 1) ->
     """
     if size != 1:
         raise NotApplicable(f"{prior!r} is for children of one dimension; found {size}. Use NormalInverseWishart.")
-    plain = [least_squares(s.mean, s.products) for s in scatters]
-    totals = [float(s.products[-1, -1]) for s in scatters]
-    starts = [
-        ([fit.slope[0] for fit in plain], [float(fit.residual[0, 0]) for fit in plain]),
-        ([np.zeros(s.size - 1) for s in scatters], totals),
-    ]
+    plain = [s.fit() for s in scatters]
+    starts = [[fit.slope[0] for fit in plain], [np.zeros(s.size - 1) for s in scatters]]
     count = float(sum(s.count for s in scatters))
-    found = [_alternating(scatters, prior, betas, squares) for betas, squares in starts]
+    found = [_alternating(scatters, count, prior, betas) for betas in starts]
     betas, squares = min(found, key=lambda end: _loss(count, prior, *end))
     return [
         LinearFit(s.mean[-1:] - beta @ s.mean[:-1], beta[None, :], np.array([[rss]]), fit.rank)
@@ -83,57 +79,99 @@ def _loss(count: float, prior: WeightPrior, betas: list[Floats], squares: list[f
 
 
 def _alternating(
-    scatters: Sequence[Scatter], prior: WeightPrior, betas: list[Floats], squares: list[float]
+    scatters: Sequence[Scatter], count: float, prior: WeightPrior, betas: list[Floats]
 ) -> tuple[list[Floats], list[float]]:
     """Coefficients and the residual squares of each regression, optimal given their variance, at convergence."""
-    count = float(sum(s.count for s in scatters))
+    roots = [semidefinite_root(s.products) if s.root is None else s.root for s in scatters]
+    squares = _squares(scatters, betas)
     for _ in range(MAX_TURNS):
         variance = sum(squares) / count
-        steps = [_given_variance(s, prior, beta, variance) for s, beta in zip(scatters, betas, strict=True)]
-        pairs = zip(scatters, betas, squares, steps, strict=True)
-        done = all(_is_settled(s, (beta, rss), step) for s, beta, rss, step in pairs)
-        betas, squares = [beta for beta, _ in steps], [rss for _, rss in steps]
+        made = [_given_variance(root, prior, variance) for root in roots]
+        done = all(_is_settled(root, *pair) for root, *pair in zip(roots, betas, made, strict=True))
+        betas, squares = made, _squares(scatters, made)
         if done:
             break
     return betas, squares
 
 
-def _given_variance(scatter: Scatter, prior: WeightPrior, start: Floats, variance: float) -> tuple[Floats, float]:
-    """The best coefficients for this variance, and their residual squares."""
-    inner, cross, total = scatter.products[:-1, :-1], scatter.products[:-1, -1], float(scatter.products[-1, -1])
-    ridge = inner + np.eye(len(start)) * (variance * prior.precision)
-    if prior.rate == 0.0 and scatter.root is not None:
-        rows = np.concatenate([scatter.root[:, :-1], np.eye(len(start)) * math.sqrt(variance * prior.precision)])
-        target = np.concatenate([scatter.root[:, -1], np.zeros(len(start))])
-        beta = np.asarray(np.linalg.lstsq(rows, target, rcond=None)[0], dtype=np.float64)
-    elif prior.rate == 0.0:
-        beta = np.asarray(np.linalg.lstsq(ridge, cross, rcond=None)[0], dtype=np.float64)
-    else:
-        beta = _lasso(ridge, cross, variance * prior.rate, start)
-    return beta, max(total - 2.0 * float(cross @ beta) + float(beta @ inner @ beta), 0.0)
+def _squares(scatters: Sequence[Scatter], betas: Sequence[Floats]) -> list[float]:
+    """The residual squares of coefficients."""
+    return [float(s.residual(beta[None])[0, 0]) for s, beta in zip(scatters, betas, strict=True)]
 
 
-def _is_settled(scatter: Scatter, before: tuple[Floats, float], after: tuple[Floats, float]) -> bool:
-    (beta, rss), (new, left) = before, after
-    moved = float(np.abs(new - beta).max(initial=0.0))
-    same = abs(left - rss) <= 1e-15 * float(scatter.products[-1, -1])
-    return same and moved <= 1e-13 * (1.0 + float(np.abs(new).max(initial=0.0)))
+def _given_variance(root: Floats, prior: WeightPrior, variance: float) -> Floats:
+    """The best coefficients for this variance."""
+    scale = np.linalg.norm(root[:, :-1], axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    columns = root[:, :-1] / scale
+    if prior.rate > 0.0:
+        return lasso(columns, root[:, -1], variance * prior.rate / scale) / scale
+    rows = np.concatenate([columns, np.diag(math.sqrt(variance * prior.precision) / scale)])
+    target = np.concatenate([root[:, -1], np.zeros(len(scale))])
+    return np.asarray(np.linalg.lstsq(rows, target, rcond=None)[0] / scale)
 
 
-def _lasso(inner: Floats, cross: Floats, penalty: float, start: Floats) -> Floats:
-    r"""The minimum of $\frac12\beta^\top G\beta - c^\top\beta + \lambda\lVert\beta\rVert_1$, by coordinate descent."""
-    beta, diagonal = start.copy(), np.diagonal(inner)
+def _is_settled(root: Floats, before: Floats, after: Floats) -> bool:
+    """Whether a turn moved no prediction, relative to the child."""
+    moved = np.linalg.norm(root[:, :-1] @ (after - before))
+    return bool(moved <= 1e-14 * np.linalg.norm(root[:, -1]))
+
+
+def lasso(columns: Floats, target: Floats, penalties: Floats) -> Floats:
+    r"""The minimum of $\tfrac12\lVert X\beta - y\rVert^2 + \sum_j \lambda_j|\beta_j|$, by a search over signs.
+
+    Coefficients of known signs are a system of equations, so that nearly dependent columns take no more steps. Signs
+    are added where the slope at zero is beyond the penalty, the steepest first; a coefficient that would change its
+    sign is set to zero on the way. Each step lowers the objective, so that no signs occur twice.
+
+    Args:
+        columns: $X$, each of length one, or zero.
+        target: $y$.
+        penalties: $\lambda_j$.
+
+    Reference: Lee, Battle, Raina & Ng (2007), Efficient sparse coding algorithms.
+    Guarantee: subgradient conditions.
+    Tested by: cpds/priors/test_penalized.py::test_lasso_meets_the_subgradient_conditions
+
+    >>> lasso(np.eye(2), np.array([3.0, -1.0]), np.array([1.0, 2.0])).tolist()
+    [2.0, 0.0]
+    """
+    beta, slack = np.zeros(columns.shape[1]), 1e-13 * float(np.linalg.norm(target))
     for _ in range(MAX_TURNS):
-        largest = 0.0
-        for j in np.flatnonzero(diagonal > 0):
-            pull = float(cross[j] - inner[j] @ beta + diagonal[j] * beta[j])
-            new = math.copysign(max(abs(pull) - penalty, 0.0), pull) / float(diagonal[j])
-            largest = max(largest, abs(new - float(beta[j])) * math.sqrt(float(diagonal[j])))
-            beta[j] = new
-        if largest <= 1e-14 * (1.0 + float(np.abs(cross).max(initial=0.0))):
+        pull = columns.T @ (target - columns @ beta)
+        beyond = np.where(beta == 0, np.abs(pull) - penalties, -np.inf)
+        if not len(beta) or beyond.max() <= slack:
             break
-    beta[diagonal <= 0] = 0.0
+        signs = np.sign(beta)
+        signs[beyond.argmax()] = math.copysign(1.0, pull[beyond.argmax()])
+        after = _with_signs(columns, target, penalties, beta, signs)
+        if np.array_equal(after, beta):
+            break
+        beta = after
     return beta
+
+
+def _with_signs(columns: Floats, target: Floats, penalties: Floats, beta: Floats, signs: Floats) -> Floats:
+    """The best coefficients of these signs or zero, from others of these signs."""
+    while signs.any():
+        active = np.flatnonzero(signs)
+        aim = np.zeros_like(beta)
+        aim[active] = _solved(columns[:, active], target, penalties[active] * signs[active])
+        wrong = active[aim[active] * signs[active] <= 0]
+        if not len(wrong):
+            return aim
+        shares = np.divide(beta[wrong], beta[wrong] - aim[wrong], out=np.zeros(len(wrong)), where=beta[wrong] != 0)
+        first = wrong[shares.argmin()]
+        beta = beta + shares.min() * (aim - beta)
+        beta[first] = signs[first] = 0.0
+    return beta
+
+
+def _solved(columns: Floats, target: Floats, penalties: Floats) -> Floats:
+    r"""The zero of $X^\top(X\beta - y) + \lambda$, by a triangular factor of the columns."""
+    q, r = np.linalg.qr(columns)
+    moved = np.linalg.lstsq(r.T, penalties, rcond=None)[0]
+    return np.asarray(np.linalg.lstsq(r, q.T @ target - moved, rcond=None)[0])
 
 
 def residual_shares(covariance: Floats, stats: Scatters) -> Floats:
@@ -178,11 +216,12 @@ def smallest_variances(coefficients: Floats, stats: Scatters) -> Floats:
 
 
 def rounding_variances(stats: Scatters, size: int) -> Floats:
-    """The variance of the last `size` columns that rounding of sums of squares may cause, in each context."""
+    """The variance of the last `size` columns that rounding of sums of squares, or of a root, may cause, by context."""
     squares = np.einsum("cii->ci", stats.products)[:, -size:]
     spread = squares / np.where(stats.counts > 0, stats.counts, 1.0)[:, None]
     digits = 4.0 * EPSILON * np.abs(stats.means[:, -size:])
-    return np.asarray((PERFECT * spread + digits**2).max(axis=1))
+    share = PERFECT if stats.roots is None else (8.0 * stats.rounding) ** 2
+    return np.asarray((share * spread + digits**2).max(axis=1))
 
 
 def determines_regression(scatter: Scatter, size: int) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -109,11 +110,12 @@ class Derivatives:
         Cost: one forward and one reverse sweep.
         Reference: Darwiche (2003), A differential approach to inference in Bayesian networks.
         """
-        question = self._question(evidence)
+        question = self.question(evidence)
         with run_tensors(question, self._values, evidence) as run:
             return self._read(run, evidence, numbers)
 
-    def _question(self, evidence: Evidence) -> Question:
+    def question(self, evidence: Evidence) -> Question:
+        """The compiled question about findings of these variables."""
         observed, touched = evidence.observed, tuple(sorted(evidence.weights))
 
         def make() -> Question:
@@ -132,7 +134,7 @@ class Derivatives:
 
     def _read(self, run: TensorRun, evidence: Evidence, numbers: Container[int] | None) -> Gradient:
         logs = _log_masses(run)
-        root_of, adjoint_of = _roots(run), _adjoints(run)
+        root_of, adjoint_of = roots_of(run.question), adjoints_of(run.question)
         others = {root: math.fsum(log for r, log in logs.items() if r != root) for root in logs}
         rank = {v: r for r, v in enumerate(run.question.ids)}
         parts: dict[int, tuple[Floats, float]] = {}
@@ -140,21 +142,22 @@ class Derivatives:
             if numbers is None or number in numbers:
                 adjoint, root = adjoint_of[place], root_of.get(place + 1, place + 1)
                 array, log_scale = run.scaled(adjoint)
-                parts[number] = self._spread(run, number, adjoint, array, evidence, rank), log_scale + others[root]
+                whole = self.spread(run.question, number, adjoint, array, evidence, rank)
+                parts[number] = whole, log_scale + others[root]
         return Gradient(sum(logs.values()), parts)
 
-    def _spread(
-        self, run: TensorRun, number: int, adjoint: int, flat: Floats, evidence: Evidence, rank: Mapping[int, int]
-    ) -> Floats:
+    def spread(
+        self, question: Question, number: int, adjoint: int, flat: Any, evidence: Evidence, rank: Mapping[int, int]
+    ) -> Any:
         """An adjoint over its factor's whole scope: zero outside the findings."""
-        made, scope = run.question.contraction, self.problem.scope(number)
+        made, scope = question.contraction, self.problem.scope(number)
         free = [v for v in scope if v in rank]
         own = set(made.scopes[adjoint])
         array = flat.reshape([made.cards[r] for r in made.scopes[adjoint]])
         ordered = sorted(free, key=lambda v: rank[v])
         array = array.reshape([made.cards[rank[v]] if rank[v] in own else 1 for v in ordered])
         array = array.transpose([ordered.index(v) for v in free])
-        full = np.zeros([int(self.problem.variables.cards[v]) for v in scope])
+        full = np.zeros([int(self.problem.variables.cards[v]) for v in scope], flat.dtype)
         full[tuple(slice(None) if v in rank else evidence.codes[v] for v in scope)] = array
         return full
 
@@ -169,17 +172,16 @@ def _log_masses(run: TensorRun) -> dict[int, float]:
     return found
 
 
-def _roots(run: TensorRun) -> dict[int, int]:
+def roots_of(question: Question) -> dict[int, int]:
     """The root that each tensor of the forward sweep ends in, but for roots."""
-    question, found = run.question, dict[int, int]()
+    found = dict[int, int]()
     for result, first, second in list(question.contraction.steps)[: question.program.num_forward][::-1]:
         found[first] = found[second] = found.get(result, result)
     return found
 
 
-def _adjoints(run: TensorRun) -> list[int]:
+def adjoints_of(question: Question) -> list[int]:
     """For each factor the tensor of its derivatives, whose product with it is its marginal."""
-    question = run.question
     operands = {result: (first, second) for result, first, second in question.contraction.steps}
     found = []
     for tensor, home in enumerate(question.factor_homes, start=1):

@@ -11,8 +11,6 @@ Reference: Koller & Friedman, section 16.3.2; Hastie, Tibshirani & Friedman, *El
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import reduce
-from operator import add
 from typing import Literal
 
 import numpy as np
@@ -21,14 +19,13 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import one_of, row_weights
 from sepset.base.foreign import translated
-from sepset.base.leastsquares import least_squares
 from sepset.base.text import listing
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.gaussian import NormalMean
-from sepset.cpds.priors.penalized import EPSILON, PERFECT
+from sepset.cpds.priors.penalized import smallest_variances
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
-from sepset.data.scatter import Scatter, Scatters
+from sepset.data.scatter import Scatter, Scatters, row_root, triangle
 from sepset.data.sources import measured, refuse_missing
 from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.models.bayesnet import BayesNet
@@ -88,9 +85,8 @@ def discriminant_analysis(
     if prior is not None:
         _check_prior(prior, covariance)
         return BayesNet(chances, *(_expected(root, reals, i, parts, prior) for i in range(len(reals))))
-    pooled = reduce(add, (p.products for p in parts)) / counts.sum()
     is_shared = covariance == "shared"
-    spreads = [pooled if is_shared else p.covariance for p in parts]
+    spreads = [_pooled(parts)] * len(parts) if is_shared else parts
     means = [p.mean for p in parts]
     links = (_link(root, reals, i, means, spreads, is_shared=is_shared) for i in range(len(reals)))
     return BayesNet(chances, *links)
@@ -110,8 +106,7 @@ def _expected(
 ) -> LinearGaussian:
     """The CPD of one feature with the parameters that are expected under a prior of each class."""
     cpd = LinearGaussian.standard(reals[place], reals[:place], by=root)
-    upto = slice(0, place + 1)
-    seen = Scatters.stacked([Scatter(p.count, p.mean[upto], p.products[upto, upto]) for p in parts])
+    seen = Scatters.stacked([_first(p, place + 1) for p in parts])
     (made,) = cpd.parameters.posterior(prior, [cpd], seen).mean_cpds()
     return made
 
@@ -132,10 +127,30 @@ def _variables(
 
 
 def _scatters(rows: Dataset, root: Discrete, reals: tuple[Vector, ...], weights: Floats | None) -> list[Scatter]:
+    """The statistics of the features in each class, with a root of their products, which keeps the digits of rows."""
     x = np.stack([rows.values(v) for v in reals], axis=1) if reals else np.zeros((rows.num_rows, 0))
-    codes = rows.codes(root)
-    groups = (codes == code for code in range(root.num_states))
-    return [Scatter.of(x[at], None if weights is None else weights[at]) for at in groups]
+    codes, share = rows.codes(root), np.ones(rows.num_rows) if weights is None else weights
+    return [_rooted(x[codes == code], share[codes == code]) for code in range(root.num_states)]
+
+
+def _rooted(rows: Floats, weights: Floats) -> Scatter:
+    found = Scatter.of(rows, weights)
+    if not found.count or not found.size:
+        return found
+    return Scatter(found.count, found.mean, found.products, row_root(rows, weights), found.rounding)
+
+
+def _pooled(parts: list[Scatter]) -> Scatter:
+    """The statistics of all rows about the mean of their own class."""
+    products = np.sum([p.products for p in parts], axis=0)
+    root = triangle(np.concatenate([p.root for p in parts if p.root is not None])) if len(products) else None
+    return Scatter(sum(p.count for p in parts), np.zeros(len(products)), products, root)
+
+
+def _first(part: Scatter, num: int) -> Scatter:
+    """The statistics of the first features."""
+    root = None if part.root is None else part.root[:, :num]
+    return Scatter(part.count, part.mean[:num], part.products[:num, :num], root, part.rounding)
 
 
 def _check_counts(root: Discrete, counts: Floats) -> None:
@@ -159,22 +174,27 @@ def _link(
     reals: tuple[Vector, ...],
     place: int,
     means: list[Floats],
-    spreads: list[Floats],
+    spreads: list[Scatter],
     *,
     is_shared: bool,
 ) -> LinearGaussian:
     """The CPD of one feature given the class and the features before it."""
-    upto = slice(0, place + 1)
-    lines = [least_squares(m[upto], s[upto, upto]) for m, s in zip(means, spreads, strict=True)]
-    for code, (line, mean, spread) in enumerate(zip(lines, means, spreads, strict=True)):
-        limit = PERFECT * spread[place, place] + (4.0 * EPSILON * mean[place]) ** 2
-        if line.residual[-1, -1] <= limit:
-            raise _flat(reals[place], root, code, reals[:place])
+    known = [_first(spread, place + 1) for spread in spreads]
+    lines = [one.fit() for one in known]
+    ends = [m[place : place + 1] - line.slope @ m[:place] for m, line in zip(means, lines, strict=True)]
+    variances = np.stack([line.residual / one.count for line, one in zip(lines, known, strict=True)])
+    slopes = np.stack([line.slope for line in lines])
+    seen = Scatters.stacked(
+        [Scatter(one.count, m[: place + 1], one.products) for one, m in zip(known, means, strict=True)]
+    )
+    flat = np.flatnonzero(variances[:, 0, 0] <= smallest_variances(slopes, seen))
+    if flat.size:
+        raise _flat(reals[place], root, int(flat[0]), reals[:place])
     return LinearGaussian(
         reals[place],
-        np.stack([line.intercept for line in lines]),
-        coefficients=np.stack([line.slope for line in lines]),
-        covariance=np.stack([line.residual for line in lines]),
+        np.stack(ends),
+        coefficients=slopes,
+        covariance=variances,
         given=reals[:place],
         by=root,
         shared="covariance" if is_shared else None,

@@ -74,7 +74,7 @@ class Extrapolation:
         if target is None:
             return None
         try:
-            return task.evaluate(task.expectation.blocks.maximize(state.model, _positive(target, state), task.terms))
+            return task.evaluate(task.maximize(state.model, _positive(target, state)))
         except FAILURES:
             return None
 

@@ -37,7 +37,7 @@ def one_pass(task: EMTask, state: Iterate) -> Iterate:
     """Each part in turn visited at the newest parameters, followed by estimates from all."""
     visits, model = list(state.memory), state.model
     for part in range(len(visits)):
-        model = task.expectation.blocks.maximize(model, _total(visits), task.terms)
+        model = task.maximize(model, _total(visits))
         visits[part] = _visit(task, model, part, len(visits))
     return _joined(task, model, tuple(visits))
 
@@ -118,7 +118,7 @@ class EM(IterativeEstimator):
     @often
     def step(self, task: EMTask, state: Iterate, rng: np.random.Generator) -> tuple[Iterate, Info]:
         """The next iterate: an M-step and the E-step at its estimate, or a point further on."""
-        made = task.expectation.blocks.maximize(state.model, state.statistics, task.terms)
+        made = task.maximize(state.model, state.statistics)
         if self.acceleration is None:
             new = task.evaluate(made)
         else:
@@ -164,7 +164,7 @@ class HardEM(IterativeEstimator):
     @often
     def step(self, task: EMTask, state: Iterate, rng: np.random.Generator) -> tuple[Iterate, Info]:
         """Estimates from the completed rows, and new completions."""
-        new = self.first(task, task.expectation.blocks.maximize(state.model, state.statistics, task.terms))
+        new = self.first(task, task.maximize(state.model, state.statistics))
         same = all(np.array_equal(a, b) for a, b in zip(new.statistics, state.statistics, strict=True))
         return new, self.info(task, new, state)._replace(is_done=same)
 

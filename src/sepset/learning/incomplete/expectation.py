@@ -33,6 +33,7 @@ from sepset.inference.evidencerows import EvidenceRows, Workers
 from sepset.inference.method import Method, Prepared, prepare
 from sepset.inference.values import Value, replaced
 from sepset.learning.blocks import Blocks, FlatStatistics
+from sepset.learning.incomplete.completefamilies import CompleteFamilies
 from sepset.learning.incomplete.foresight import refuse_numbers
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
@@ -63,6 +64,7 @@ class Expectation:
         places: the index of the first occurrence of each in the data.
         engine: the network with a method of inference, whose plans serve all parameters.
         origin: the mean of each real column, which keeps the digits of squares, by position.
+        families: the regressions that miss no cell, which are estimated from rows.
         threads: their number; one per processor by default.
     """
 
@@ -72,6 +74,7 @@ class Expectation:
     places: Ints = field(repr=False)
     engine: Bound = field(repr=False)
     origin: Mapping[int, float] = field(repr=False)
+    families: CompleteFamilies = field(repr=False)
     threads: int | None = None
 
     @classmethod
@@ -105,7 +108,8 @@ class Expectation:
         if shift:
             rows = replace(rows, reals=rows.reals - [shift[v] for v in rows.real_positions])
         plan_rows(engine.prepared, rows)
-        return cls(blocks, *_weighted(rows, task.dataset.weights), engine, shift, threads)
+        families = CompleteFamilies.of(blocks, columns if shift else {}, task.dataset.weights)
+        return cls(blocks, *_weighted(rows, task.dataset.weights), engine, shift, families, threads)
 
     @property
     def is_exact(self) -> bool:

@@ -85,6 +85,11 @@ class GradientAscent(IterativeEstimator):
         number("rate", self.rate, above=0)
 
     @property
+    def uses_rows(self) -> bool:
+        """False: steps follow expected moments."""
+        return False
+
+    @property
     def is_monotone(self) -> bool:
         """Whether no step lowers the objective."""
         return self.optimizer != "stochastic"

@@ -97,6 +97,10 @@ class EMTask:
         objective = log_likelihood + self.expectation.blocks.log_prior(model, self.terms)
         return Iterate(model, statistics, log_likelihood, objective, **more)
 
+    def maximize(self, model: BayesNet, statistics: FlatStatistics) -> BayesNet:
+        """The M-step."""
+        return self.expectation.families.maximize(model, statistics, self.terms)
+
     @property
     def objective(self) -> Objective[Iterate]:
         """The objective over parameters without constraints."""
@@ -197,6 +201,11 @@ class IterativeEstimator:
         raise NotImplementedError
 
     @property
+    def uses_rows(self) -> bool:
+        """Whether each M-step estimates regressions that miss no cell from rows."""
+        return True
+
+    @property
     def is_monotone(self) -> bool:
         """Whether no step lowers the objective."""
         return True
@@ -213,13 +222,16 @@ class IterativeEstimator:
         """The fit at an iterate."""
         last = state if state.is_exact else task.evaluate(state.model)
         weights = task.expectation.weights
+        lost = task.expectation.families.lost(last.model, last.statistics, uses_rows=self.uses_rows)
+        digits: Guarantees = {"parameters": Guarantee.ESTIMATE} if lost else {}
+        told = {"relative_error": lost} if lost else {}
         return FitResult(
             last.model,
             last.log_likelihood,
             method=self,
             num_rows=float(weights.sum()),
-            guarantees=self._guarantees(task),
-            info={"different_rows": len(weights), **self._starts(task), **self.facts(task, last)},
+            guarantees={**self._guarantees(task), **digits},
+            info={"different_rows": len(weights), **self._starts(task), **self.facts(task, last), **told},
             coverage=CoverageResult.expected(task.expectation.blocks, last.statistics),
         )
 

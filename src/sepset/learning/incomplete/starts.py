@@ -75,7 +75,9 @@ def start_model(
     columns, blocks = _with_clusters(task, rng), expectation.blocks
     known = {i: term for block, term in zip(blocks.members, terms, strict=True) for i in block} if terms else {}
     made = [
-        own.start(columns, task.dataset.weights, rng, known.get(i)) if quiet and own.cpd.num_parameters else own.cpd
+        expectation.families.start(own.cpd, known.get(i)) or own.start(columns, task.dataset.weights, rng, known.get(i))
+        if quiet and own.cpd.num_parameters
+        else own.cpd
         for i, (own, quiet) in enumerate(zip(blocks.forms, silent, strict=True))
     ]
     return with_tied(expectation, made)

@@ -77,6 +77,11 @@ class StepwiseEM(IterativeEstimator):
             )
 
     @property
+    def uses_rows(self) -> bool:
+        """False: steps follow expected moments."""
+        return False
+
+    @property
     def is_monotone(self) -> bool:
         """False: steps may lower the objective, since batches differ."""
         return False

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.engine.refitting import Refitted
+from sepset.engine.effects.refitting import Refitted
 
 STUDENT = ss.datasets.load("student")
 NAMES = STUDENT.variables.names

@@ -15,7 +15,7 @@ from sepset.base.checks import fraction, whole
 from sepset.base.display import Plain, Report, Shown, Worded, plain
 from sepset.base.frames import FrameKind, frame
 from sepset.cpds.parameters import AnyParameters
-from sepset.engine.refitting import Curve, Refitted, Reweighted
+from sepset.engine.effects.refitting import Curve, Refitted, Reweighted
 from sepset.errors import ArgumentError, NotApplicable
 from sepset.inference.documents import findings_document
 from sepset.inference.result import Result
@@ -39,6 +39,7 @@ class ParameterSensitivity(Worded, Plain):
         refitted: the posterior as a function of the parameter if soft findings are fitted at each value, or if it is a
             weight; then the coefficients are those of its tangent.
         weight: a weight of a logistic CPD in words, as in `weight of a=1 for y=1`; it has no limits.
+        slope: the derivative at the present value; NaN to find it from the coefficients, whose difference it is.
     """
 
     child: str
@@ -54,10 +55,13 @@ class ParameterSensitivity(Worded, Plain):
     is_local: bool = False
     refitted: Curve | None = field(default=None, repr=False)
     weight: str = ""
+    slope: float = field(default=math.nan, repr=False)
 
     @property
     def derivative(self) -> float:
         """The slope at the present value."""
+        if not math.isnan(self.slope):
+            return self.slope
         return self.a - self.c * (self.a * self.value + self.b)
 
     def probability(self, theta: float) -> float:
@@ -131,15 +135,13 @@ class ParameterSensitivity(Worded, Plain):
 
 SLACK = 1e-9
 """The tolerance for parameters outside [0, 1]: the rows of a CPD may sum to one only up to this."""
-ROUNDING = 1e-13
-"""Denominators (one at the present value) below this count as zero."""
 REACH = 40.0
 """The change of a weight, beyond the size of all weights, after which a posterior no longer moves."""
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
-"""The relative rounding of a slope of the probability of the evidence, a sum of products."""
+"""The relative rounding of a sum of products; denominators (one at the present value) below this count as zero."""
 
 FLAT = 1e-12
-"""Slopes below this, relative to the terms whose difference they are, count as zero."""
+"""Changes of the posterior below this, relative to it, count as none."""
 FLAT_FITTED = 1e-9
 """The same under soft findings, which are fitted by iteration."""
 
@@ -287,13 +289,14 @@ class SensitivityResult(Result, Sequence[ParameterSensitivity], Report):
 
 
 class Numbers(NamedTuple):
-    """The present value of a parameter, and its four coefficients."""
+    """The present value of a parameter, its four coefficients, and the derivative of the posterior."""
 
     value: float
     a: float
     b: float
     c: float
     d: float
+    slope: float
 
 
 class Source(Protocol):
@@ -407,13 +410,23 @@ class Entries:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """All parameters as columns: source, row, column, present value, and the four coefficients."""
+    """All parameters as columns.
+
+    Attributes:
+        sources: what they are parameters of.
+        source, row, code: where each is.
+        numbers: those of each, as in `Numbers`.
+        lost: how far rounding may have moved each derivative.
+        is_local: whether only derivatives are known.
+        joints: under soft findings, the joints as functions of each parameter.
+    """
 
     sources: tuple[Source, ...]
     source: Ints
     row: Ints
     code: Ints
     numbers: Floats
+    lost: Floats
     is_local: bool = False
     joints: tuple[Floats, Floats, tuple[Floats, ...]] | None = None
 
@@ -435,26 +448,27 @@ class Columns:
         own = [i for i, source in enumerate(self.sources) if source.is_of(name)]
         return np.flatnonzero(np.isin(self.source, own))
 
-    def slopes(self, posterior: float) -> Floats:
+    @property
+    def slopes(self) -> Floats:
         """The derivative of the posterior in each parameter."""
-        return np.asarray(self.numbers[:, 1] - self.numbers[:, 3] * posterior)
+        return self.numbers[:, 5]
 
-    def relative_error(self, slope: Floats, posterior: float, listed: Bools) -> float:
-        r"""How far rounding may have moved a listed derivative, relative to it: it is a difference, $a - c\,p$."""
-        _, a, _, c, _ = self.numbers[listed].T
-        lost = ROUNDING * (np.abs(a) + np.abs(c) * posterior)
-        shares = np.divide(lost, np.abs(slope[listed]), out=np.zeros_like(lost), where=slope[listed] != 0)
-        return float(shares.max(initial=0.0))
+    def relative_error(self, listed: Bools) -> float:
+        """How far rounding may have moved a listed derivative, relative to it."""
+        slope, lost = np.abs(self.slopes[listed]), self.lost[listed]
+        return float(np.divide(lost, slope, out=np.zeros_like(lost), where=slope > 0).max(initial=0.0))
 
-    def flat(self, slope: Floats, posterior: float) -> Bools:
-        r"""Whether the posterior does not depend on each parameter: $a = c\,p$ up to rounding.
+    def flat(self, posterior: float) -> Bools:
+        r"""Whether each parameter moves the posterior nowhere: not at the ends of its range, up to rounding.
 
-        Under soft findings it depends on a parameter also if it is only stationary there.
+        $$p(0) - p = -\frac{\theta p'}{d}, \qquad p(1) - p = \frac{(1 - \theta) p'}{c + d}$$
+
+        Under soft findings the posterior depends on a parameter also if it is only stationary there.
         """
-        value, a, _, c, _ = self.numbers.T
-        scale = np.abs(a) + np.abs(c) * posterior + posterior / np.maximum(value, 1.0)
-        is_fitted = self.is_local or self.joints is not None
-        found = np.abs(slope) <= (FLAT_FITTED if is_fitted else FLAT) * scale
+        found = np.abs(self.slopes) * self._reach <= FLAT * posterior
+        if not (self.is_local or self.joints is not None):
+            return found | (np.abs(self.slopes) <= self.lost)
+        found |= np.abs(self.slopes) <= FLAT_FITTED * posterior / np.maximum(self.numbers[:, 0], 1.0)
         if self.joints is not None:
             for i in np.flatnonzero(found).tolist():
                 one = self.parameter(i)
@@ -463,6 +477,15 @@ class Columns:
                 elsewhere = [one.probability(theta) for theta in (0.25, 0.75)]
                 found[i] = all(math.isnan(p) or abs(p - posterior) <= FLAT_FITTED for p in elsewhere)
         return np.asarray(found)
+
+    @property
+    def _reach(self) -> Floats:
+        """How far each parameter can move the posterior, relative to the derivative."""
+        value, _, _, c, d, _ = self.numbers.T
+        is_entry = np.array([isinstance(one, Entries) for one in self.sources], bool)[self.source]
+        ends = (value, d), (np.where(is_entry, 1.0, np.abs(1.0 - value)), np.where(is_entry, c, c + d))
+        ways = [np.divide(way, end, out=np.zeros_like(end), where=end > ROUNDING) for way, end in ends]
+        return np.asarray(np.maximum(*ways))
 
     def once(self, slope: Floats) -> Bools:
         """Whether each parameter is listed: of each pair of complements the smaller; if equal, the one that raises."""
@@ -477,15 +500,15 @@ class Columns:
                 found[second] = ~found[first]
         return found
 
-    def with_slopes(self, slope: Floats, posterior: float) -> Columns:
+    def with_slopes(self, slope: Floats, posterior: float, lost: Floats) -> Columns:
         """The same parameters with the tangent at the present value as their function."""
         value = self.numbers[:, 0]
         ones = np.ones(len(value))
-        tangent = np.stack([value, slope, posterior - slope * value, 0.0 * ones, ones], axis=1)
-        return Columns(self.sources, self.source, self.row, self.code, tangent, is_local=True)
+        tangent = np.stack([value, slope, posterior - slope * value, 0.0 * ones, ones, slope], axis=1)
+        return Columns(self.sources, self.source, self.row, self.code, tangent, lost, is_local=True)
 
     def sorted(self, order: Ints) -> Columns:
         """The same parameters in another order."""
-        parts = self.source[order], self.row[order], self.code[order], self.numbers[order]
+        parts = self.source[order], self.row[order], self.code[order], self.numbers[order], self.lost[order]
         joints = None if self.joints is None else (self.joints[0][order], self.joints[1][order], self.joints[2])
         return Columns(self.sources, *parts, is_local=self.is_local, joints=joints)
