@@ -17,6 +17,7 @@ from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints, UInt3
 from sepset.base.checks import one_of
 from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
+from sepset.base.matrices import product
 from sepset.base.text import listing, nearest
 from sepset.data.binding import infer_variable, inference_note
 from sepset.data.dataset import Dataset, side_by_side
@@ -473,7 +474,7 @@ def _moments(values: Floats, weights: AnyArray) -> RealMoments:
     total = float(weights.sum())
     means = values @ weights / total
     centered = values - means[:, None]
-    return RealMoments(total, means, (centered * weights) @ centered.T)
+    return RealMoments(total, means, product(centered * weights, centered.T))
 
 
 def _check(dataset: Dataset, missing: Missing) -> None:

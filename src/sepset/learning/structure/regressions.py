@@ -119,9 +119,9 @@ def added_residuals(child: int, parents: tuple[int, ...], candidates: Ints, scat
 
     NaN where that has lost digits.
     """
-    chosen = [child, *candidates.tolist()]
-    left = scatter[np.ix_(chosen, chosen)] if not parents else _given(scatter, list(parents), chosen)
-    own, with_child, others = left[0, 0], left[0, 1:], np.diagonal(left)[1:]
+    own, with_child, others = scatter[child, child], scatter[child, candidates], np.diagonal(scatter)[candidates]
+    if parents:
+        own, with_child, others = _given(scatter, list(parents), child, candidates)
     total = np.diagonal(scatter)[candidates]
     with np.errstate(divide="ignore", invalid="ignore"):
         found = own - with_child**2 / others
@@ -131,12 +131,16 @@ def added_residuals(child: int, parents: tuple[int, ...], candidates: Ints, scat
     return np.where(is_sure, found, np.nan)
 
 
-def _given(scatter: Floats, parents: list[int], chosen: list[int]) -> Floats:
-    """The scatter of some columns that others leave."""
+def _given(scatter: Floats, parents: list[int], child: int, candidates: Ints) -> tuple[float, Floats, Floats]:
+    """What parents leave of the squares of a child, of its products with candidates, and of their squares."""
     scale = np.sqrt(np.diagonal(scatter)[parents])
     inner = scatter[np.ix_(parents, parents)] / np.outer(scale, scale)
-    cross = scatter[np.ix_(parents, chosen)] / scale[:, None]
-    return np.asarray(scatter[np.ix_(chosen, chosen)] - cross.T @ np.linalg.solve(inner, cross))
+    cross = scatter[np.ix_(parents, [child, *candidates.tolist()])] / scale[:, None]
+    gains = np.linalg.solve(inner, cross)
+    own = scatter[child, child] - cross[:, 0] @ gains[:, 0]
+    with_child = scatter[child, candidates] - cross[:, 0] @ gains[:, 1:]
+    others = np.diagonal(scatter)[candidates] - np.einsum("ij,ij->j", cross[:, 1:], gains[:, 1:])
+    return float(own), with_child, others
 
 
 def determined(child: int, parents: tuple[int, ...], columns: Columns) -> str:
