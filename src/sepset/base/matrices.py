@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.threads import require_time
+from sepset.base.threads import abandonable, require_time
 
 OPERATIONS = 1 << 28
 """The multiplications of one part, which take less than a tenth of a second."""
@@ -17,6 +18,8 @@ ENTRIES = 1 << 20
 
 PANEL = 128
 """The columns of a triangular factor that are made at once."""
+
+T = TypeVar("T")
 
 
 def parts(count: int, operations: float, entries: float) -> Iterator[slice]:
@@ -34,6 +37,16 @@ def parts(count: int, operations: float, entries: float) -> Iterator[slice]:
     for first in range(0, count, step):
         require_time()
         yield slice(first, min(first + step, count))
+
+
+def decomposed(call: Callable[[], T], shape: tuple[int, ...]) -> T:
+    """The result of a call that decomposes a matrix of a shape; a long one is left behind at an interrupt.
+
+    >>> decomposed(lambda: np.linalg.eigvalsh(np.eye(2)), (2, 2)).tolist()
+    [1.0, 1.0]
+    """
+    least = float(min(shape, default=0))
+    return call() if least**2 * max(shape, default=0) <= OPERATIONS else abandonable(call)
 
 
 def full(shape: tuple[int, int], value: float) -> Floats:

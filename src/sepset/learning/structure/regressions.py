@@ -14,8 +14,8 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.leastsquares import fit_rows
 from sepset.base.text import listing
+from sepset.data.scatter import add_by_context, no_rows
 from sepset.errors import DataError
-from sepset.kernels.data.scatter import add_rows
 from sepset.kernels.structure.familyscores import SKIPPED
 from sepset.learning.structure.columns import Columns
 
@@ -58,17 +58,17 @@ def fitted(child: int, parents: tuple[int, ...], columns: Columns) -> Fit:
     used = (ids != SKIPPED) & ~np.isnan(cells).any(1)
     places, rows = ids[used].astype(np.int64), np.ascontiguousarray(cells[used])
     weights = columns.weights[used].astype(np.float64)
-    counts, means = np.zeros(size), np.zeros((size, per_context - 1))
-    scatters = np.zeros((size, per_context - 1, per_context - 1))
-    add_rows(places, rows, weights, counts, means, scatters)
-    if columns.is_expected:
-        scatters += columns.added_scatter(places, size, [*real, child])
-    seen = counts >= FEWEST if columns.is_expected else counts > 0
+    total = np.bincount(places, weights, size)
+    seen = total >= FEWEST if columns.is_expected else total > 0
     if not seen.any():
         return Fit(-math.inf if columns.is_observed(child) else 0.0, num_parameters, 1.0)
-    share = float(counts.sum() / columns.total_of(child))
-    if ((counts if columns.is_expected else _num_rows(places, size))[seen] < per_context).any():
+    share = float(total.sum() / columns.total_of(child))
+    if ((total if columns.is_expected else _num_rows(places, size))[seen] < per_context).any():
         return Fit(-math.inf, num_parameters, share)
+    counts, means, scatters = no_rows(size, per_context - 1)
+    add_by_context(places, rows, weights, (counts, means, scatters))
+    if columns.is_expected:
+        scatters += columns.added_scatter(places, size, [*real, child])
     residuals, least = residual_sums(scatters[seen]), SINGULAR
     if not columns.is_expected and (near_dependent(scatters[seen]) & (scatters[seen, -1, -1] > 0)).any():
         parts = [(places == c, means[c]) for c in np.flatnonzero(seen)]

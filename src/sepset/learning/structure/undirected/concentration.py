@@ -21,7 +21,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.matrices import OPERATIONS, cholesky, inverse_from
-from sepset.base.threads import NEVER, interruptible
+from sepset.base.threads import interruptible
 from sepset.inference.iterate import Interrupted, keeping
 from sepset.kernels.structure.lasso import newton_direction
 
@@ -192,10 +192,8 @@ def _moved(found: Concentration, covariance: Floats, penalties: Floats, step: in
         SWEEPS * step,
         max(SETTLED, 0.1**step),
     )
-    if len(at) * len(entries) * SWEEPS * step <= OPERATIONS:
-        newton_direction(*given, NEVER)
-    else:
-        interruptible(partial(newton_direction, *given))
+    is_short = len(at) * len(entries) * SWEEPS * step <= OPERATIONS
+    interruptible(partial(newton_direction, *given), is_short=is_short)
     direction = np.zeros_like(at)
     direction[pattern.rows, pattern.members] = entries
     target = at + direction
