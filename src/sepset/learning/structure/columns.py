@@ -19,6 +19,7 @@ from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
 from sepset.base.matrices import product
 from sepset.base.text import listing, nearest
+from sepset.base.threads import abandonable
 from sepset.data.binding import infer_variable, inference_note
 from sepset.data.dataset import Dataset, side_by_side
 from sepset.data.duplicates import group_rows
@@ -51,6 +52,9 @@ LARGEST, SMALLEST = 1e150, 1e-150
 
 MOST_BIT_BYTES = 1 << 28
 """The memory of rows as bits."""
+
+SORTED_AT_ONCE = 1 << 17
+"""Rows up to which sorting them takes only moments."""
 
 KEPT_CONTEXTS = 64
 """How many numberings of contexts are kept."""
@@ -253,7 +257,8 @@ class Columns(Frozen, inner=True):
         parts = [part[rows] for part in (*parts, *marks)]
         cards = [0 if real else int(card) for real, card in zip(self.is_real, self.cards, strict=True)]
         firsts, groups = group_rows(parts, [*cards, *(2 for _ in marks)], len(rows))
-        order = np.lexsort([part[firsts] for part in reversed(parts)])
+        keys = [part[firsts] for part in reversed(parts)]
+        order = np.lexsort(keys) if len(firsts) <= SORTED_AT_ONCE else abandonable(lambda: np.lexsort(keys))
         weights = np.bincount(groups, self.weights[rows], len(firsts)).astype(np.float64)
         return Cases(rows[firsts[order]], weights[order])
 

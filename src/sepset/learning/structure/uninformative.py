@@ -200,13 +200,18 @@ def _are_copies(one: AnyInts, other: AnyInts) -> bool:
 
 def _unit(columns: Columns) -> Floats:
     """The columns of numbers in rows without missing cells, centered, of length one; zeros where one is constant."""
-    values = columns.values[columns.is_real]
-    used = np.isfinite(values).all(0) & (columns.weights > 0)
+    real, used = np.flatnonzero(columns.is_real), columns.weights > 0
+    for part in parts(len(real), 0.0, columns.num_rows):
+        used = used & np.isfinite(columns.values[real[part]]).all(axis=0)
     weights = columns.weights[used] / max(columns.weights[used].sum(), np.finfo(np.float64).tiny)
-    centered = values[:, used] - (values[:, used] @ weights)[:, None]
-    centered *= np.sqrt(weights)
-    lengths = np.sqrt(np.einsum("ij,ij->i", centered, centered))[:, None]
-    return np.divide(centered, lengths, out=centered, where=lengths > 0)
+    found = np.empty((len(real), len(weights)))
+    for part in parts(len(real), 0.0, columns.num_rows):
+        centered = columns.values[real[part]][:, used]
+        centered -= (centered @ weights)[:, None]
+        centered *= np.sqrt(weights)
+        lengths = np.sqrt(np.einsum("ij,ij->i", centered, centered))[:, None]
+        found[part] = np.divide(centered, lengths, out=centered, where=lengths > 0)
+    return found
 
 
 def _first_multiple(unit: Floats) -> int | None:
