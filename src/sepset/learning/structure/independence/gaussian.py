@@ -14,7 +14,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.leastsquares import DEPENDENT
-from sepset.base.matrices import squares
+from sepset.base.matrices import decomposed, squares
 from sepset.base.text import listing
 from sepset.errors import DataError
 from sepset.learning.structure.independence.boundtest import BoundTest, Group, Outcome, Outcomes
@@ -79,7 +79,7 @@ def _standardized(columns: Columns) -> tuple[Floats, Floats, float]:
     if flat:
         raise DataError(f"Column {flat[0]!r} is constant, so that it is independent of all others. Leave it out.")
     scaled = centered * np.sqrt(weights) / spread[:, None]
-    root = np.asarray(np.linalg.qr(scaled.T, mode="r"))
+    root = np.asarray(decomposed(lambda: np.linalg.qr(scaled.T, mode="r"), scaled.shape))
     return root, np.finfo(np.float64).eps * (1.0 + np.abs(columns.origins) / spread), total
 
 
