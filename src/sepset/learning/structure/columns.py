@@ -293,21 +293,35 @@ class Columns(Frozen, inner=True):
         """The rows numbered by the joint state of the parents; those in which the child was set are skipped."""
         if self.intervened is not None and child is not None and self.intervened[child].any():
             return self._numbered(parents, np.where(self.intervened[child], SKIPPED, np.uint32(0)))
-        kept = self._contexts
-        found = kept.get(parents)
-        if found is None:
-            found = self._numbered(parents, None)
-            kept[parents] = found
-            if len(kept) > KEPT_CONTEXTS:
-                kept.popitem(last=False)
-        return found
+        return self._numbered(parents, None)
 
     def _numbered(self, parents: tuple[int, ...], ids: UInt32s | None) -> Contexts:
-        if not parents:
-            return Contexts(np.zeros(self.num_rows, np.uint32) if ids is None else ids, 1)
-        before = self.contexts(parents[:-1]) if ids is None else self._numbered(parents[:-1], ids)
-        last = parents[-1]
-        return refined(before, self.codes[last], int(self.cards[last]))
+        """The contexts, from those of the longest part of the parents that are kept, unless rows are skipped."""
+        done, found = self._kept(parents) if ids is None else (0, Contexts(ids, 1))
+        for number in range(done, len(parents)):
+            column = parents[number]
+            found = refined(found, self.codes[column], int(self.cards[column]))
+            if ids is None and number + KEPT_CONTEXTS >= len(parents):
+                self._keep(parents[: number + 1], found)
+        return found
+
+    def _kept(self, parents: tuple[int, ...]) -> tuple[int, Contexts]:
+        """The number of parents at the front whose contexts are kept, and these."""
+        for end in range(len(parents), max(len(parents) - KEPT_CONTEXTS, 0), -1):
+            found = self._contexts.get(parents[:end])
+            if found is not None:
+                return end, found
+        return 0, self._whole
+
+    @lazy
+    def _whole(self) -> Contexts:
+        """All rows in one context."""
+        return Contexts(np.zeros(self.num_rows, np.uint32), 1)
+
+    def _keep(self, parents: tuple[int, ...], found: Contexts) -> None:
+        self._contexts[parents] = found
+        if len(self._contexts) > KEPT_CONTEXTS:
+            self._contexts.popitem(last=False)
 
     def keys(self, child: int, parents: tuple[int, ...]) -> Contexts:
         """The cell of each row in the table of the parents' contexts by the child's states; how many contexts."""
