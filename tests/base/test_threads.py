@@ -395,3 +395,11 @@ def test_work_is_not_limited_where_the_time_is():
         assert work_left() == math.inf
     with working(5.0), ending_at(-math.inf), pytest.raises(OutOfTime):
         spend(1.0)
+
+
+def test_a_short_task_runs_in_the_calling_thread():
+    here = threading.get_ident()
+    assert interruptible(lambda cancel: threading.get_ident(), is_short=True) == here
+    assert interruptible(lambda cancel: threading.get_ident()) != here
+    with ending_at(0.0), pytest.raises(OutOfTime):
+        interruptible(lambda cancel: 1, is_short=True)

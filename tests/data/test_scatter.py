@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from sepset.data import scatter as scatters
 from sepset.data.dataset import Dataset
 from sepset.data.scatter import (
     Scatter,
@@ -17,11 +18,12 @@ from sepset.data.scatter import (
     check_range,
     merged,
     moments_of,
+    no_rows,
     pooled,
     shortfall,
     without,
 )
-from sepset.errors import DataError
+from sepset.errors import DataError, TooLarge
 from sepset.variables.variable import Discrete, Real
 from support.tolerances import CLOSE
 
@@ -273,3 +275,20 @@ def test_other_contexts_do_not_join():
     with pytest.raises(DataError, match="same contexts"):
         some + Scatters.of(rows, context, 4)
     assert (some.size, repr(some)) == (3, "Scatters(3 contexts, 20 rows)")
+
+
+def test_few_rows_of_many_columns_need_no_eigenvalues(monkeypatch):
+    monkeypatch.setattr(scatters, "least_eigenvalues", lambda products: pytest.fail("eigenvalues"))
+    rows = np.random.default_rng(0).normal(size=(5, 40))
+    found = Scatter.of(rows)
+    apart = rows - rows.mean(axis=0)
+    np.testing.assert_allclose(found.root.T @ found.root, apart.T @ apart, atol=1e-12)
+    line = found.fit()
+    np.testing.assert_allclose(line.intercept + rows[:, :-1] @ line.slope.T, rows[:, -1:], atol=1e-10)
+    assert line.rank == 4
+    assert found.relative_error(line.intercept, line.slope) < 1e-10
+
+
+def test_products_of_too_many_columns_are_refused():
+    with pytest.raises(TooLarge, match="100,000 columns in 2 contexts"):
+        no_rows(2, 100_000)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.matrices import decomposed
 
 COLLINEAR, ROUNDING = 1e-12, 1e-15
 """The smallest eigenvalue of the parents' correlations, relative to the largest, that counts as a direction; and one
@@ -98,9 +99,11 @@ def fit_root(mean: Floats, root: Floats, size: int = 1) -> LinearFit:
 
 def _solved(columns: Floats, children: Floats) -> tuple[Floats, Floats, int]:
     """The coefficients of least squares, the products of what they leave, and the rank of the columns."""
+    used = columns.any(axis=1) | children.any(axis=1)
+    columns, children = (columns, children) if used.all() else (columns[used], children[used])
     norms = np.linalg.norm(columns, axis=0)
     unit = columns / np.where(norms > 0, norms, 1.0)
-    found, _, rank, _ = np.linalg.lstsq(unit, children, rcond=DEPENDENT)
+    found, _, rank, _ = decomposed(lambda: np.linalg.lstsq(unit, children, rcond=DEPENDENT), unit.shape)
     left = children - unit @ found
     return found / np.where(norms > 0, norms, 1.0)[:, None], left.T @ left, int(rank)
 
@@ -125,7 +128,8 @@ def least_eigenvalues(products: Floats) -> Floats:
     deviation = np.sqrt(np.maximum(np.diagonal(products, axis1=-2, axis2=-1), 0.0))
     scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
     alone = (deviation == 0)[..., None] * np.eye(products.shape[-1])
-    return np.asarray(np.linalg.eigvalsh(products * scale[..., None, :] * scale[..., None] + alone)[..., 0])
+    correlations = products * scale[..., None, :] * scale[..., None] + alone
+    return np.asarray(decomposed(lambda: np.linalg.eigvalsh(correlations), products.shape[-2:])[..., 0])
 
 
 def relative_error(
@@ -166,12 +170,15 @@ def relative_error(
     if not varies.size or not size.any():
         return 0.0
     if root is None:
-        values, vectors = np.linalg.eigh(covariance[np.ix_(varies, varies)] / unit / unit[:, None])
+        correlations = covariance[np.ix_(varies, varies)] / unit / unit[:, None]
+        values, vectors = decomposed(lambda: np.linalg.eigh(correlations), correlations.shape)
         moved = rounding * (size + child) / np.maximum(values, EPSILON)[:, None]
         is_lost = values[0] < COLLINEAR * values[-1]
     else:
+        used = root.any(axis=1)
+        root = root if used.all() else root[used]
         columns = root[:, varies] / unit
-        _, values, rows = np.linalg.svd(columns, full_matrices=False)
+        _, values, rows = decomposed(lambda: np.linalg.svd(columns, full_matrices=False), columns.shape)
         known = values > COPIED * values[0]
         left = np.linalg.norm(root[:, slope.shape[1] :] - columns @ lines.T, axis=0)
         values, vectors = values[known], rows[known].T
@@ -205,7 +212,8 @@ def semidefinite_root(products: Floats) -> Floats:
     """
     deviation = np.sqrt(np.maximum(np.diagonal(products), 0.0))
     scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
-    values, vectors = np.linalg.eigh(products * scale * scale[:, None])
+    correlations = products * scale * scale[:, None]
+    values, vectors = decomposed(lambda: np.linalg.eigh(correlations), correlations.shape)
     return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * deviation)
 
 
@@ -220,6 +228,6 @@ def _semidefinite(residual: Floats) -> Floats:
 def _pseudo_inverse(correlations: Floats, collinear: float) -> tuple[Floats, int]:
     if not len(correlations):
         return correlations, 0
-    values, vectors = np.linalg.eigh(correlations)
+    values, vectors = decomposed(lambda: np.linalg.eigh(correlations), correlations.shape)
     kept = values > collinear * max(float(values.max(initial=0.0)), 1e-300)
     return (vectors[:, kept] / values[kept]) @ vectors[:, kept].T, int(kept.sum())

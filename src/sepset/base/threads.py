@@ -202,7 +202,7 @@ def _collected(team: _Team[T]) -> Iterator[T]:
         team.end()
 
 
-def interruptible(task: Callable[[Bytes], T], *, is_partial: bool = False) -> T:
+def interruptible(task: Callable[[Bytes], T], *, is_partial: bool = False, is_short: bool = False) -> T:
     """The task's result, computed in another thread if the main one would not see Ctrl-C until its end.
 
     An interrupt cancels the task at its next check of `cancel`, waits for that, and is then raised; so is `OutOfTime`
@@ -210,13 +210,14 @@ def interruptible(task: Callable[[Bytes], T], *, is_partial: bool = False) -> T:
 
     Args:
         is_partial: whether the result of a task that was canceled is valid: it is then returned when the time is over.
+        is_short: whether the task takes only moments: it then runs in this thread.
 
     >>> interruptible(lambda cancel: 3)
     3
     """
     if not is_partial:
         require_time()
-    if _HERE.cancel is not NEVER:  # a part of another task
+    if is_short or _HERE.cancel is not NEVER:  # a part of another task
         found = task(_HERE.cancel)
         if not is_partial:
             require_time()

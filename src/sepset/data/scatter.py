@@ -19,6 +19,7 @@ from math import prod
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sepset.base import matrices
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.checks import row_weights
 from sepset.base.frozen import fill
@@ -33,9 +34,11 @@ from sepset.base.leastsquares import (
     residual_products,
     semidefinite_root,
 )
+from sepset.base.matrices import decomposed, product
+from sepset.base.text import readable
 from sepset.data.dataset import Dataset
 from sepset.data.families import Scope
-from sepset.errors import DataError
+from sepset.errors import DataError, TooLarge
 from sepset.variables.variable import Vector
 
 Parts = tuple[Floats, Floats, Floats]
@@ -48,7 +51,21 @@ _CELLS, _FEWEST = 1 << 15, 1 << 10  # of a block whose product is taken at once:
 _ROUNDING = 1e-9  # of a scatter's size: what taking rows away again may leave below zero
 
 
-def _empty(contexts: int, size: int) -> Parts:
+MOST_BYTES = 1 << 31
+"""The memory of the centered products of all contexts."""
+
+
+def no_rows(contexts: int, size: int) -> Parts:
+    """The moments of no rows over `size` columns; raises where they would take too much memory.
+
+    >>> no_rows(1, 2)[1].tolist()
+    [[0.0, 0.0]]
+    """
+    if 8 * contexts * size**2 > MOST_BYTES:
+        raise TooLarge(
+            f"The products of {size:,} columns in {contexts:,} contexts take {readable(8 * contexts * size**2)}; the "
+            f"most is {readable(MOST_BYTES)}. Use fewer columns, for example fewer parents."
+        )
     return np.zeros(contexts), np.zeros((contexts, size)), np.zeros((contexts, size, size))
 
 
@@ -94,9 +111,9 @@ def _differ(whole: Parts, part: Parts, delta: Floats) -> Bools:
 
 def pooled(parts: Parts, target: Ints, contexts: int) -> Parts:
     """The moments with the context at each place merged into that of its target."""
-    out = _empty(contexts, parts[1].shape[1])
+    out = no_rows(contexts, parts[1].shape[1])
     for turn in _turns(target):
-        one = _empty(contexts, parts[1].shape[1])
+        one = no_rows(contexts, parts[1].shape[1])
         for mine, theirs in zip(one, parts, strict=True):
             mine[target[turn]] = theirs[turn]
         out = merged(out, one)
@@ -179,7 +196,7 @@ def _summed(
 
     Values are taken about a first one in each context: means of blocks keep the digits that large values would cost.
     """
-    parts, step = _empty(contexts, size), max(_FEWEST, _CELLS // max(1, size))
+    parts, step = no_rows(contexts, size), max(_FEWEST, _CELLS // max(1, size))
     centers, is_known = np.zeros((contexts, size)), np.zeros(contexts, np.bool_)
     for start in range(0, num_rows, step):
         at = slice(start, start + step)
@@ -237,23 +254,35 @@ def _largest(columns: Sequence[Floats] | Floats) -> Floats:
     return np.array([np.maximum(column.max(initial=0.0), -column.min(initial=0.0)) for column in columns])
 
 
-def _add_by_context(places: Ints, block: Floats, weights: Floats | None, parts: Parts) -> None:
+def add_by_context(places: Ints, rows: Floats, weights: Floats, parts: Parts) -> None:
+    """Add rows to the moments of the contexts at their places; only lower triangles of products are filled.
+
+    >>> parts = np.zeros(1), np.zeros((1, 1)), np.zeros((1, 1, 1))
+    >>> add_by_context(np.zeros(2, int), np.array([[1.0], [3.0]]), np.ones(2), parts)
+    >>> parts[2].tolist()
+    [[[2.0]]]
+    """
     from sepset.kernels.data.scatter import add_rows
 
+    for part in matrices.parts(len(rows), rows.shape[1] ** 2, rows.shape[1]):
+        add_rows(places[part], rows[part], weights[part], *parts)
+
+
+def _add_by_context(places: Ints, block: Floats, weights: Floats | None, parts: Parts) -> None:
     share = np.ones(block.shape[1]) if weights is None else np.ascontiguousarray(weights)
-    add_rows(np.ascontiguousarray(places), np.ascontiguousarray(block.T), share, *parts)
+    add_by_context(np.ascontiguousarray(places), np.ascontiguousarray(block.T), share, parts)
 
 
 def _block_moments(block: Floats, weights: Floats | None) -> Parts:
     """Two passes over columns that are in cache: the mean, to the last digit, then products about it."""
     total = float(block.shape[1]) if weights is None else weights.sum()
     if total == 0:
-        return _empty(1, len(block))
+        return no_rows(1, len(block))
     mean = _average(block, weights, total)
     apart = block - mean[:, None]
     rest = _average(apart, weights, total)
     apart -= rest[:, None]
-    return np.array([total]), (mean + rest)[None], ((apart if weights is None else weights * apart) @ apart.T)[None]
+    return np.array([total]), (mean + rest)[None], product(apart if weights is None else weights * apart, apart.T)[None]
 
 
 def _average(block: Floats, weights: Floats | None, total: float) -> Floats:
@@ -268,17 +297,29 @@ def roots_of(parts: Parts, columns: Sequence[Floats], weights: Floats | None, co
     >>> roots_of((np.array([4.0]), np.zeros((1, 2)), (apart @ apart.T)[None]), [*apart], None, np.zeros(4, int)).shape
     (1, 2, 2)
     """
-    near = (parts[0] > 0) & (least_eigenvalues(parts[2]) < NEAR) if len(columns) > 1 else np.zeros(1, np.bool_)
+    near = _have_lost_digits(parts, context) if len(columns) > 1 else np.zeros(1, np.bool_)
     if not near.any():
         return None
     order = np.argsort(context, kind="stable")
     ends = np.cumsum(np.bincount(context, minlength=len(near)))
     share = np.ones(len(context)) if weights is None else weights
-    roots = np.stack([semidefinite_root(products) for products in parts[2]])
+    roots = np.empty_like(parts[2])
+    for e in np.flatnonzero(~near):
+        roots[e] = semidefinite_root(parts[2][e])
     for e in np.flatnonzero(near):
         rows = order[ends[e - 1] if e else 0 : ends[e]]
         roots[e] = row_root(np.stack([column[rows] for column in columns], axis=1), share[rows])
     return roots
+
+
+def _have_lost_digits(parts: Parts, context: Ints) -> Bools:
+    """Which contexts have columns that nearly follow from others: all whose rows are no more than the columns."""
+    num_rows = np.bincount(context, minlength=len(parts[0]))
+    varying = (np.einsum("cii->ci", parts[2]) > 0).sum(axis=1)
+    found = np.asarray((parts[0] > 0) & (num_rows <= varying))
+    if not found.all():
+        found[~found] = (parts[0][~found] > 0) & (least_eigenvalues(parts[2][~found]) < NEAR)
+    return found
 
 
 def row_root(rows: Floats, weights: Floats) -> Floats:
@@ -340,9 +381,8 @@ def triangle(rows: Floats) -> Floats:
     >>> np.abs(triangle(np.array([[3.0], [4.0]]))).tolist()
     [[5.0]]
     """
-    size = rows.shape[1]
-    padded = np.concatenate([rows, np.zeros((max(0, size - len(rows)), size))])
-    return np.asarray(np.linalg.qr(padded, mode="r"))
+    found = np.asarray(decomposed(lambda: np.linalg.qr(rows, mode="r"), rows.shape))
+    return np.concatenate([found, np.zeros((rows.shape[1] - len(found), rows.shape[1]))])
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)

@@ -260,6 +260,9 @@ LANES = (32, 16, 8)
 CACHED_WORKSPACE_BYTES = 2 * 2**20
 """Bytes of a workspace up to which it stays in a core's cache; larger ones take fewer lanes."""
 
+SHORT_WORKSPACE_BYTES = 16 * 2**20
+"""Bytes of a workspace up to which the time of a task is as estimated; beyond, memory may be slower."""
+
 SHORTEST_TASK_SECONDS, LONGEST_TASK_SECONDS = 2e-4, 0.25
 """Bounds on the time of one task of a batch: long enough to be worth a thread, short enough that progress is seen."""
 

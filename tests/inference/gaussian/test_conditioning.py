@@ -8,6 +8,7 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 import sepset as ss
+from sepset.inference.gaussian import conditioning
 from sepset.inference.gaussian.conditioning import CompletedRows, Groups, Spread
 from sepset.inference.gaussian.coordinates import Coordinates
 from support.exact_gaussians import Line, joint_of, network
@@ -226,3 +227,24 @@ def test_sums_that_cancel_keep_their_digits():
     assert made.values[0, first] == pytest.approx(float(expected.mean[0]), rel=1e-14)
     assert made.spread.variances[0, first] == pytest.approx(float(expected.covariance[0][0]), rel=1e-12)
     assert made.loss[0] < 1e-12
+
+
+def test_canceled_sweeps_end_at_once(monkeypatch):
+    """A flag that is set before the start leaves everything as it was, and only long sweeps leave this thread."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(4, 3))
+    values[:, 0] = np.nan
+    short = []
+
+    def canceled(task, *, is_short):
+        short.append(is_short)
+        return task(np.ones(1, np.uint8))
+
+    monkeypatch.setattr(conditioning, "interruptible", canceled)
+    found = completed(random_net(rng), values, np.zeros((4, 2), np.int64))
+    assert not found.spread.noise.any()
+    assert not found.log_density.any()
+    assert short == [True, True]
+    monkeypatch.setattr(conditioning, "UNINTERRUPTED", 1)
+    completed(random_net(rng), values, np.zeros((4, 2), np.int64))
+    assert short == [True, True, False, False]

@@ -31,3 +31,9 @@ def test_weights_that_leave_the_range_are_compared_by_their_logarithms():
     assert larger(0.5, -1, 0.0, 0)
     assert not larger(0.0, 0, 0.5, -1)
     assert not larger(0.0, 0, 0.0, 0)
+
+
+def test_what_depends_on_findings_is_marked_in_the_order_of_steps():
+    varies = np.array([False, True, False, False, False, True])
+    batches.vary(np.array([[2, 0, 1], [3, 0, 0], [4, 2, 3], [5, 0, 3]]), varies)
+    assert varies.tolist() == [False, True, True, False, True, False]

@@ -74,5 +74,14 @@ def test_a_direction_minimizes_its_model():
     _rows, members = map(np.ascontiguousarray, np.nonzero(np.ones((4, 4))))
     twin = np.ascontiguousarray(np.arange(16).reshape(4, 4).T.ravel())
     step = np.zeros(16)
-    newton_direction(T, W, np.arange(0, 17, 4), members, twin, (S - W).ravel(), np.zeros(16), step, 500, 1e-14)
+    newton_direction(T, W, np.arange(0, 17, 4), members, twin, (S - W).ravel(), np.zeros(16), step, 500, 1e-14, NEVER)
     np.testing.assert_allclose(step.reshape(4, 4), -T @ (S - W) @ T, atol=1e-10)
+
+
+def test_a_canceled_direction_ends_at_once():
+    S, step = covariance(3, 4, 40), np.zeros(16)
+    members = np.tile(np.arange(4), 4)
+    twin = np.ascontiguousarray(np.arange(16).reshape(4, 4).T.ravel())
+    given = (np.eye(4), np.eye(4), np.arange(0, 17, 4), members, twin, (S - np.eye(4)).ravel(), np.zeros(16), step)
+    assert newton_direction(*given, 500, 1e-14, np.ones(1, np.uint8)) == 0
+    assert not step.any()

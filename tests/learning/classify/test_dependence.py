@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from sepset.base import matrices
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError
+from sepset.learning.classify import dependence
 from sepset.learning.classify.dependence import conditional_information
 from sepset.variables.variable import Discrete, Real
 
@@ -110,3 +112,14 @@ def test_what_is_refused():
     full = table(0, 3, (2, 2, 2, 2))
     with pytest.raises(DataError, match="zero"):
         conditional_information(full, full.variables["c"], [full.variables["x"]], np.zeros(3))
+
+
+def test_many_states_are_counted_in_parts(monkeypatch):
+    rows = table(3, 40, (2, 3, 2, 4))
+    target, *features = rows.variables
+    whole = conditional_information(rows, target, features)
+    for chunk in (8192, 7):
+        monkeypatch.setattr(dependence, "CHUNK", chunk)
+        monkeypatch.setattr(dependence, "WHOLE", 0)
+        monkeypatch.setattr(matrices, "ENTRIES", 40)
+        np.testing.assert_allclose(conditional_information(rows, target, features), whole, atol=1e-14)

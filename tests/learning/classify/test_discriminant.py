@@ -11,6 +11,7 @@ from sepset.cpds.priors.gaussian import NormalMean
 from sepset.data.dataset import Dataset
 from sepset.engine.classifier import Classifier
 from sepset.errors import ArgumentError, DataError, ScopeError
+from sepset.learning.classify import discriminant
 from sepset.learning.classify.discriminant import discriminant_analysis
 from sepset.learning.estimation.estimators import MLE
 from sepset.learning.fit import fit
@@ -160,3 +161,15 @@ def test_similar_columns_keep_the_digits_of_rows(covariance, near, offset, units
             found = model.cpd(name).coefficients[code, 0] * units[:place]
             np.testing.assert_allclose(found, right, atol=allowed * np.abs(right).max(), rtol=0)
             assert model.cpd(name).covariance[code, 0, 0] == pytest.approx(float(variance), rel=allowed)
+
+
+@pytest.mark.parametrize(("covariance", "place"), [("shared", 8), ("own", 4)])
+def test_of_more_features_than_rows_only_the_first_are_looked_at(covariance, place, monkeypatch):
+    """Of five rows of each of two classes, five features or, with one covariance, nine determine one of them."""
+    rng, sizes = np.random.default_rng(0), []
+    made = discriminant._scatters
+    monkeypatch.setattr(discriminant, "_scatters", lambda *a: sizes.append(len(a[2])) or made(*a))
+    rows = Dataset({"c": [0, 1] * 5} | {f"x{i}": rng.normal(size=10) for i in range(300)})
+    with pytest.raises(DataError, match=rf"The variance of x{place} given"):
+        discriminant_analysis(rows, "c", covariance=covariance)
+    assert sizes == [11]

@@ -182,3 +182,14 @@ def test_numbers_whose_squares_cannot_be_added_up(wrong: float) -> None:
         ss.structure.independence_test(bad, between=("a", "b"), test=ss.structure.FisherZ())
     large = ss.learn_structure(rows | {"b": rows["b"] * 1e100}, method=ss.HillClimb())
     assert large.graph == ss.learn_structure(rows, method=ss.HillClimb()).graph
+
+
+def test_families_of_a_thousand_parents_have_contexts():
+    """Rows that differ in their parents are contexts of their own, whatever the number of parents."""
+    codes = np.random.default_rng(0).integers(0, 2, (1500, 6))
+    columns = Columns.of({f"x{i}": c for i, c in enumerate(codes)})
+    parents = tuple(range(1, 1500))
+    assert columns.contexts(parents).size == columns.num_rows
+    assert columns.contexts(parents) is columns.contexts(parents)
+    assert columns.contexts(parents[:-1]).size == columns.num_rows
+    assert columns.contexts((3, 5)).size == len({tuple(c) for c in codes[[3, 5]].T.tolist()})

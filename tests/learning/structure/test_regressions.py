@@ -8,9 +8,10 @@ import pytest
 from scipy.stats import norm
 
 import sepset as ss
+from sepset.learning.structure import regressions
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.familyscores import Scorer
-from sepset.learning.structure.regressions import fitted
+from sepset.learning.structure.regressions import added_residuals, fitted
 
 
 def mixed(seed: int = 0, num_rows: int = 120) -> pd.DataFrame:
@@ -98,3 +99,23 @@ def test_rows_set_by_intervention_do_not_count() -> None:
     marked = Columns.of(frame, interventions={"y": was_set})
     for score in (ss.structure.LogLikelihood(), ss.structure.AIC()):
         assert Scorer(marked, score).family(2, (0, 1)) == pytest.approx(Scorer(natural, score).family(2, (0, 1)))
+
+
+def test_more_parents_than_rows_are_judged_without_squares(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    columns = Columns.of({f"x{i}": rng.normal(size=8) for i in range(30)})
+    monkeypatch.setattr(regressions, "no_rows", lambda *sizes: pytest.fail("squares of all columns"))
+    assert fitted(0, tuple(range(1, 30)), columns) == (-np.inf, 31, 1.0)
+
+
+@pytest.mark.parametrize("parents", [(), (4,), (4, 7)])
+def test_added_parents_are_those_of_whole_families(parents: tuple[int, ...]) -> None:
+    """From one scatter matrix, of which only the rows and the diagonal are read."""
+    rng = np.random.default_rng(1)
+    columns = Columns.of({f"x{i}": rng.normal(size=60) for i in range(9)})
+    candidates = np.array([0, 2, 5, 8])
+    found = added_residuals(1, parents, candidates, columns.moments().scatter)
+    for x, residual in zip(candidates.tolist(), found.tolist(), strict=True):
+        design = np.column_stack([np.ones(60), columns.values[[*parents, x]].T])
+        left = columns.values[1] - design @ np.linalg.lstsq(design, columns.values[1], rcond=None)[0]
+        assert residual == pytest.approx(left @ left, rel=1e-10)

@@ -7,8 +7,10 @@ import pandas as pd
 import pytest
 
 import sepset as ss
+from sepset.base import matrices
+from sepset.learning.structure import uninformative
 from sepset.learning.structure.columns import Columns
-from sepset.learning.structure.uninformative import check_informative
+from sepset.learning.structure.uninformative import check_collinear, check_informative
 from sepset.learning.structure.unused import uses_score
 
 NOISE = np.random.default_rng(0).integers(0, 2, 40)
@@ -143,3 +145,39 @@ def test_numbers_beside_states_and_missing_cells_are_compared_too() -> None:
     gaps = np.where(np.arange(60) % 7 == 0, np.nan, X[0])
     with pytest.raises(ss.errors.DataError, match="'copy' is a linear function of 'x'"):
         ss.learn_structure({**rows, "x": gaps}, missing="available")
+
+
+def first_pair(values):
+    """The first column that is a multiple of an earlier one, and that one, by all correlations."""
+    with np.errstate(all="ignore"):
+        strength = np.nan_to_num(np.corrcoef(values)) ** 2
+    pairs = np.argwhere(np.tril(strength, -1) >= 1 - 1e-11)
+    return None if not len(pairs) else (int(pairs[0, 0]), int(pairs[0, 1]))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_first_pair_of_collinear_columns_is_the_one_of_all_correlations(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(40, 7)) if seed % 2 else rng.integers(0, 3, (40, 5)).astype(float)
+    for copy, original in rng.integers(0, 40, (seed % 4, 2)):
+        values[copy] = rng.normal() + rng.choice([-3.0, 2.0]) * values[original]
+    values = values[values.std(axis=1) > 0]
+    columns = Columns.of(
+        {f"x{i}": x for i, x in enumerate(values)}, variables=[ss.Real(f"x{i}") for i in range(len(values))]
+    )
+    expected = first_pair(values)
+    if expected is None:
+        check_collinear(columns, is_pairwise=True)
+        return
+    with pytest.raises(ss.errors.DataError, match=rf"'x{expected[0]}' is a linear function of 'x{expected[1]}' up"):
+        check_collinear(columns, is_pairwise=True)
+
+
+def test_columns_without_collinear_pairs_are_not_compared_pair_by_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = []
+    monkeypatch.setattr(
+        uninformative, "parts", lambda count, *work: compared.append(count) or matrices.parts(count, *work)
+    )
+    rng = np.random.default_rng(0)
+    check_collinear(Columns.of({f"x{i}": rng.normal(size=30) for i in range(500)}))
+    assert sum(compared) <= 4 * 500

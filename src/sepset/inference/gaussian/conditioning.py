@@ -23,12 +23,14 @@ theorem 7.4.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Bytes, Floats, Ints
 from sepset.base.lazy import lazy
 from sepset.base.logarithms import LOG_2PI
+from sepset.base.threads import interruptible
 from sepset.errors import NotClosed
 from sepset.factors.coordinates import ON_SUPPORT
 from sepset.inference.evidencerows import check_numbers
@@ -41,6 +43,9 @@ MOST_GROWTH = 1e4
 
 MOST_LOSS = 1e-10
 """The rounding error of a log density from which it is computed again in twofold precision."""
+
+UNINTERRUPTED = 1 << 26
+"""Updates of a number that are made without looking for Ctrl-C: about a tenth of a second."""
 
 TWOFOLD = 2.0**-50
 """The rounding in twofold precision relative to that of floats, with a margin."""
@@ -129,10 +134,11 @@ class Spread:
         loadings, noise, gains = (np.zeros(size) for size in sizes)
         (variance, unsure), growth = np.zeros((2, *groups.entries.shape)), np.ones(len(groups.kinds))
         away, flat = np.zeros((2, sizes[1])), coordinates.flat
-        spread(
+        how = (
             *flat.structure, flat.slopes, flat.variance, groups.entries, groups.kinds, groups.begin, groups.square,
             loadings, noise, gains, variance, growth, away, unsure,
         )  # fmt: skip
+        interruptible(partial(spread, *how), is_short=_is_short(groups))
         none = np.full(len(growth), np.nan)
         found = cls(groups, loadings, noise, gains, variance, growth, away, unsure, none)
         lost = np.flatnonzero(growth > MOST_GROWTH)
@@ -210,10 +216,11 @@ class TwofoldSpread:
         own, flat = groups.take(which), coordinates.flat
         loadings, noise, gains = (np.zeros((2, size)) for size in _sizes(own))
         variance = np.zeros((2, *own.entries.shape))
-        spread_twofold(
+        how = (
             *flat.structure, flat.slopes, flat.variance, own.entries, own.kinds, own.begin, own.square,
             loadings, noise, gains, variance,
         )  # fmt: skip
+        interruptible(partial(spread_twofold, *how), is_short=_is_short(own, 20.0))
         return cls(own, loadings, noise, gains, variance)
 
     def completed(self, coordinates: Coordinates, values: Floats, group: Ints) -> tuple[Floats, Floats]:
@@ -221,10 +228,11 @@ class TwofoldSpread:
         from sepset.kernels.hybrid.twofold import fill_twofold
 
         own, flat, filled, log = self.groups, coordinates.flat, values.copy(), np.zeros(len(values))
-        fill_twofold(
+        how = (
             *flat.structure, flat.intercept, flat.slopes, own.entries, own.kinds, own.begin, self.gains, self.variance,
             _constants(self.variance[0]), group, filled, log,
         )  # fmt: skip
+        interruptible(partial(fill_twofold, *how), is_short=_are_few(own, values, 20.0))
         return filled, log
 
 
@@ -240,6 +248,17 @@ def require_range(*numbers: Floats) -> None:
 def _sizes(groups: Groups) -> tuple[int, int, int]:
     """The number of loadings, of missing values, and of gains."""
     return int(groups.square[-1]), int(groups.begin[-1]), int(groups.begin[-1]) * groups.kinds.shape[1]
+
+
+def _is_short(groups: Groups, factor: float = 1.0) -> bool:
+    """Whether the covariances of all groups take only moments: one update of them for each coordinate."""
+    return bool(factor * groups.square[-1] * groups.kinds.shape[1] <= UNINTERRUPTED)
+
+
+def _are_few(groups: Groups, values: Floats, factor: float = 1.0) -> bool:
+    """Whether the expectations in rows take only moments: one update of what is missing for each coordinate."""
+    widest = int(np.diff(groups.begin).max(initial=1))
+    return factor * values.size * max(widest, 1) <= UNINTERRUPTED
 
 
 def _constants(variance: Floats) -> Floats:
@@ -286,10 +305,11 @@ class CompletedRows:
 
         groups, flat, filled = known.groups, coordinates.flat, values.copy()
         log, exact, loss = np.zeros(len(values)), np.zeros(len(values), np.int64), np.zeros((2, len(values)))
-        fill(
+        how = (
             *flat.structure, flat.intercept, flat.slopes, groups.entries, groups.kinds, groups.begin, known.gains,
             known.variance, known.growth, _constants(known.variance), ON_SUPPORT, group, filled, log, exact, loss,
         )  # fmt: skip
+        interruptible(partial(fill, *how), is_short=_are_few(groups, values))
         with np.errstate(over="ignore"):
             found = cls(known, group, filled, log, exact, loss.sum(axis=0))
         lost = np.flatnonzero((found.loss > MOST_LOSS) & (log > -np.inf))

@@ -206,7 +206,11 @@ def _marginals_of(tables: TableEngine, evidence: Evidence) -> Floats:
 
 def _is_short(task: partial[Chunk]) -> bool:
     """Whether a task is too short to check for Ctrl-C."""
-    return task.func is not _run or len(task.args[-1]) * task.args[0].program.seconds <= costs.LONGEST_TASK_SECONDS
+    if task.func is not _run:
+        return True
+    program: RowProgram = task.args[0].program
+    seconds = len(task.args[-1]) * program.seconds
+    return 8 * program.size <= costs.SHORT_WORKSPACE_BYTES and seconds <= costs.LONGEST_TASK_SECONDS
 
 
 def _left(problem: Problem, targets: Sequence[int], part: Ints, cancel: Bytes) -> Chunk:

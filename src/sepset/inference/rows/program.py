@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from sepset.base.arraytypes import Bools, Bytes, Floats, Int32s, Ints
+from sepset.base.arraytypes import AnyArray, Bools, Bytes, Floats, Int32s, Ints
 from sepset.base.lazy import lazy
 from sepset.base.threads import NEVER
 from sepset.inference import costs
@@ -72,12 +73,14 @@ def row_program(question: Question, columns: Sequence[int]) -> RowProgram:
     ends = np.cumsum(sizes * np.where(varies, lanes, 1))
     offsets = np.concatenate([[0], ends[:-1]]).astype(np.int64)
     ops, groups, work = _instructions(question, varies, offsets, lanes)
-    place = {v: i for i, v in enumerate(columns)}
+    place = np.full(len(question.cards), -1, np.int64)
+    place[list(columns)] = np.arange(len(columns))
     moving, counted = _parts(question, varies, offsets)
-    fixed = [(place[question.observed[c]], s) for c, s in question.program.fixed.T.tolist()]
-    singles = list(question.singles.items())
-    starts = np.concatenate([[0], np.cumsum([sizes[t] for _, t in singles])]).astype(np.int64)
-    first = len(question.numbers) + 1
+    touched, observed = (np.array(positions, np.int64) for positions in (question.touched, question.observed))
+    masks = len(question.numbers) + 1 + np.arange(len(touched))
+    read, homes = (np.array(list(part), np.int64) for part in (question.singles, question.singles.values()))
+    starts = np.concatenate([[0], np.cumsum(sizes[homes])]).astype(np.int64)
+    roots = np.array(made.roots, np.int64)
     return RowProgram(
         question,
         lanes,
@@ -86,21 +89,21 @@ def row_program(question: Question, columns: Sequence[int]) -> RowProgram:
         int(ends[-1]),
         ops,
         groups,
-        _matrix([(place[v], offsets[first + i], question.cards[v]) for i, v in enumerate(question.touched)], 3),
+        _matrix(place[touched], offsets[masks], question.cards[touched]),
         moving,
         counted,
         question.program.copies,
-        _matrix(fixed, 2),
-        _matrix([(offsets[t], sizes[t], varies[t], t) for t in made.roots], 4),
-        _matrix([(offsets[t], sizes[t], varies[t], s) for (_, t), s in zip(singles, starts, strict=False)], 4),
-        {v: slice(int(s), int(s + sizes[t])) for (v, t), s in zip(singles, starts, strict=False)},
+        _matrix(place[observed[question.program.fixed[0]]], question.program.fixed[1]),
+        _matrix(offsets[roots], sizes[roots], varies[roots], roots),
+        _matrix(offsets[homes], sizes[homes], varies[homes], starts[:-1]),
+        {v: slice(s, e) for v, (s, e) in zip(read.tolist(), itertools.pairwise(starts.tolist()), strict=True)},
         work,
         work * costs.ROW_SECONDS_PER_MULTIPLICATION + costs.BLOCK_SECONDS_PER_INSTRUCTION * (len(ops) + 1) / lanes,
     )
 
 
-def _matrix(rows: Sequence[Sequence[int]], width: int) -> Ints:
-    return np.array(rows, dtype=np.int64).reshape(-1, width)
+def _matrix(*columns: AnyArray) -> Ints:
+    return np.stack(columns, axis=1).astype(np.int64)
 
 
 def _lanes(entries: int) -> int:
@@ -111,14 +114,14 @@ def _lanes(entries: int) -> int:
 def _varying(question: Question) -> Bools:
     """Which tensors depend on findings: masks, reduced factors, and what is computed from them."""
     from sepset.kernels.compiled import instructions
+    from sepset.kernels.rows.batches import vary
 
     num_factors = len(question.numbers)
     varies = np.zeros(question.program.num_tensors, dtype=np.bool_)
     varies[question.moving + 1] = True
     varies[num_factors + 1 : num_factors + 1 + len(question.touched)] = True
     columns = [instructions.TENSOR_D, instructions.TENSOR_A, instructions.TENSOR_B]
-    for d, a, b in question.program.ops[:, columns].tolist():
-        varies[d] = varies[a] or varies[b]
+    vary(np.ascontiguousarray(question.program.ops[:, columns]), varies)
     return varies
 
 

@@ -62,6 +62,7 @@ def spread(
     growth: Floats,
     away: Floats,
     unsure: Floats,
+    cancel: Bytes,
 ) -> None:
     """Fill the loadings (initially zero) and noise of each group's missing values given the observed ones, and gains.
 
@@ -72,6 +73,7 @@ def spread(
         away: for each missing value its variance when it came in, and the square of the rounding error of its row.
         unsure: for each group and coordinate, the square of the relative rounding error of the difference's deviation;
             initially zero.
+        cancel: a flag that ends the work.
     """
     num_groups, size = entries.shape
     slot, f, terms, pull = np.empty(size, np.int64), np.empty(size), np.empty(size), np.empty(size)
@@ -81,6 +83,8 @@ def spread(
         F, D = loadings[square[g] : square[g + 1]], noise[begin[g] : begin[g + 1]]
         wide, off = away[0, begin[g] : begin[g + 1]], away[1, begin[g] : begin[g + 1]]
         for i in range(size):
+            if cancel[0]:
+                return
             slot[i] = -1
             total[g, i] = variance[first[i] + entries[g, i]]
             if kinds[g, i] == 0:
@@ -187,6 +191,7 @@ def fill(
     log_density: Floats,
     exact: Ints,
     loss: Floats,
+    cancel: Bytes,
 ) -> None:
     """Replace the missing values of each row by expectations, and compute the log density of the observed ones.
 
@@ -195,10 +200,13 @@ def fill(
         tolerance: the largest difference that counts as zero without variance, relative to its terms.
         exact: the number of differences without variance.
         loss: bounds of the rounding error of each log density, in proportion to the unit and to its square.
+        cancel: a flag that ends the work.
     """
     size = entries.shape[1]
     place, error, slope = np.empty(size, np.int64), np.zeros(size), np.zeros(size)
     for row in range(len(values)):
+        if cancel[0]:
+            return
         g, used, x = group[row], 0, values[row]
         width = begin[g + 1] - begin[g]
         for i in range(size):

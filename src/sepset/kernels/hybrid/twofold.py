@@ -96,8 +96,9 @@ def spread_twofold(
     noise: Floats,
     gains: Floats,
     total: Floats,
+    cancel: Bytes,
 ) -> None:
-    """Fill the loadings and the gains (initially zero), the noise and the variances of each group."""
+    """Fill the loadings and the gains (initially zero), the noise and the variances of each group, unless canceled."""
     num_groups, size = entries.shape
     slot, terms, work = np.empty(size, np.int64), np.empty(size), np.empty((6, size))
     f = work[:2]
@@ -105,6 +106,8 @@ def spread_twofold(
         used, width = 0, begin[g + 1] - begin[g]
         F, D = loadings[:, square[g] : square[g + 1]], noise[:, begin[g] : begin[g + 1]]
         for i in range(size):
+            if cancel[0]:
+                return
             slot[i] = -1
             total[0, g, i], total[1, g, i] = variance[first[i] + entries[g, i]], 0.0
             if kinds[g, i] == 0:
@@ -191,14 +194,17 @@ def fill_twofold(
     group: Ints,
     values: Floats,
     log_density: Floats,
+    cancel: Bytes,
 ) -> None:
     """Replace the missing values of each row by expectations, and compute the log density of the observed ones.
 
-    Relations without noise are taken to hold.
+    Relations without noise are taken to hold. It ends early if it is canceled.
     """
     size = entries.shape[1]
     place, rest = np.empty(size, np.int64), np.empty(size)
     for row in range(len(values)):
+        if cancel[0]:
+            return
         g, used, x = group[row], 0, values[row]
         width = begin[g + 1] - begin[g]
         rest[:] = 0.0

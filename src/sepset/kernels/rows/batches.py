@@ -101,6 +101,13 @@ def _contract(w: Any, op: Any, groups: Any, lanes: int, maximize: bool, counter:
 
 
 @kernel(borrows=True)
+def vary(steps: Any, varies: Any) -> None:
+    """Mark the results of steps `(result, one operand, the other)` that depend on findings, in their order."""
+    for k in range(len(steps)):
+        varies[steps[k, 0]] = varies[steps[k, 1]] or varies[steps[k, 2]]
+
+
+@kernel(borrows=True)
 def bounds(ops: Any, lows: Any, highs: Any, checks: Any) -> None:
     r"""Find which results must be rescaled, from bounds on the powers of two of all nonzero entries.
 

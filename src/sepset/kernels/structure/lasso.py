@@ -41,6 +41,7 @@ def newton_direction(
     step: Floats,
     sweeps: int,
     tolerance: float,
+    cancel: Bytes,
 ) -> int:
     r"""Minimize the second-order model of a penalized log-determinant over a sparse symmetric step $D$.
 
@@ -55,6 +56,7 @@ def newton_direction(
         step: $D$ at each free entry; zeros at first.
         sweeps: how often the entries are visited.
         tolerance: ends when a sweep changes $D$ relatively less.
+        cancel: a flag that ends the work.
 
     Returns the number of sweeps.
     """
@@ -63,6 +65,8 @@ def newton_direction(
     for sweep in range(sweeps):
         moved, size = 0.0, 0.0
         for i in range(n):
+            if cancel[0]:
+                return sweep
             own = inverse[i]
             for k in range(n):
                 total = 0.0

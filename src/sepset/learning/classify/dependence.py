@@ -15,14 +15,18 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.matrices import parts, product
 from sepset.data.dataset import Dataset
-from sepset.data.scatter import Scatter
+from sepset.data.scatter import Scatter, centered
 from sepset.data.sources import refuse_missing
 from sepset.errors import DataError
 from sepset.variables.variable import Discrete, Vector
 
 CHUNK = 8_192
 """Rows that are written out as indicators at a time."""
+
+WHOLE = 1 << 24
+"""The entries of a table of all pairs of states up to which it is counted as a whole."""
 
 
 def conditional_information(
@@ -67,19 +71,28 @@ def conditional_information(
 
 
 def _tables(rows: Dataset, features: Sequence[Discrete | Vector], weights: Floats) -> Floats:
-    """Mutual information of discrete features; all tables of pairs at once, as one product of indicators."""
+    """Mutual information of discrete features; many tables of pairs at once, as one product of indicators."""
     sizes = [f.num_states for f in features if isinstance(f, Discrete)]
     starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
-    counts = np.zeros((starts[-1], starts[-1]))
-    for ones, share in _indicators(rows, features, starts, weights):
-        counts += (ones * share[:, None]).T @ ones
-    joint = counts / weights.sum()
-    single = np.diagonal(joint)
+    found, total = np.zeros((len(sizes), len(sizes))), int(starts[-1])
+    kept = list(_indicators(rows, features, starts, weights)) if rows.num_rows <= CHUNK else None
+    for part in parts(len(sizes), 0.0, max(sizes) * total if total**2 > WHOLE else 0.0):
+        own = slice(int(starts[part.start]), int(starts[part.stop]))
+        joint, single = np.zeros((own.stop - own.start, total)), np.zeros(total)
+        for ones, share in _indicators(rows, features, starts, weights) if kept is None else kept:
+            joint += product((ones[:, own] * share[:, None]).T, ones)
+            single += share @ ones
+        found[part] = _information(joint / weights.sum(), single / weights.sum(), own, starts, part)
+    return found
+
+
+def _information(joint: Floats, single: Floats, own: slice, starts: Ints, part: slice) -> Floats:
+    """The mutual information of some features with all, from the probabilities of their states."""
     inside = joint > 0
     terms = np.zeros_like(joint)
-    terms[inside] = joint[inside] * np.log((joint / np.where(inside, np.outer(single, single), 1.0))[inside])
-    rows_summed = np.add.reduceat(terms, starts[:-1], axis=0) if len(sizes) else terms
-    return np.asarray(np.add.reduceat(rows_summed, starts[:-1], axis=1) if len(sizes) else terms)
+    terms[inside] = joint[inside] * np.log((joint / np.where(inside, np.outer(single[own], single), 1.0))[inside])
+    summed = np.add.reduceat(terms, starts[part] - starts[part.start], axis=0)
+    return np.asarray(np.add.reduceat(summed, starts[:-1], axis=1))
 
 
 def _indicators(
@@ -97,7 +110,8 @@ def _indicators(
 def _lines(rows: Dataset, features: Sequence[Discrete | Vector], weights: Floats) -> Floats:
     r"""$-\frac12 \log(1 - \rho^2)$ of real features; infinite where one is a line of the other."""
     columns = np.stack([rows.values(f) for f in features], axis=1) if features else np.zeros((rows.num_rows, 0))
-    covariance = Scatter.of(columns, weights).covariance
+    count, _, products = centered(columns, weights)
+    covariance = products[0] / count[0]
     deviation = np.sqrt(np.diagonal(covariance))
     scale = np.divide(1.0, deviation, out=np.zeros(len(deviation)), where=deviation > 0)
     squares = np.minimum((covariance * scale[:, None] * scale) ** 2, 1.0)

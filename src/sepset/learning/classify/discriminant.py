@@ -78,6 +78,8 @@ def discriminant_analysis(
     root, reals = _variables(rows, target, features)
     refuse_missing(rows.select([root, *reals]), "Discriminant analysis")
     share = rows.weights if weights is None else row_weights(weights, rows.num_rows)
+    if prior is None and len(reals) > rows.num_rows:  # one of the first features is determined by those before it
+        reals = reals[: rows.num_rows + 1]
     parts = _scatters(rows, root, reals, share)
     counts = np.array([p.count for p in parts])
     _check_counts(root, counts)

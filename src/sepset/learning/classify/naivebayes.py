@@ -11,6 +11,7 @@ Reference: Koller & Friedman, sections 3.1.3 and box 17.A; Friedman, Geiger & Go
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -114,9 +115,10 @@ def _name(variable: VariableLike) -> str:
 
 
 def _check_features(target: str, features: Sequence[str]) -> None:
-    if target in features:
+    counts = Counter(features)
+    if target in counts:
         raise ScopeError(f"{target!r} is the class and cannot be a feature of itself.")
-    twice = sorted({f for f in features if list(features).count(f) > 1})
+    twice = sorted(f for f, count in counts.items() if count > 1)
     if twice:
         raise ScopeError(f"Features are listed once; found twice: {listing(twice)}.")
 

@@ -17,7 +17,9 @@ from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints, UInt3
 from sepset.base.checks import one_of
 from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
+from sepset.base.matrices import product
 from sepset.base.text import listing, nearest
+from sepset.base.threads import abandonable
 from sepset.data.binding import infer_variable, inference_note
 from sepset.data.dataset import Dataset, side_by_side
 from sepset.data.duplicates import group_rows
@@ -50,6 +52,9 @@ LARGEST, SMALLEST = 1e150, 1e-150
 
 MOST_BIT_BYTES = 1 << 28
 """The memory of rows as bits."""
+
+SORTED_AT_ONCE = 1 << 17
+"""Rows up to which sorting them takes only moments."""
 
 KEPT_CONTEXTS = 64
 """How many numberings of contexts are kept."""
@@ -252,7 +257,8 @@ class Columns(Frozen, inner=True):
         parts = [part[rows] for part in (*parts, *marks)]
         cards = [0 if real else int(card) for real, card in zip(self.is_real, self.cards, strict=True)]
         firsts, groups = group_rows(parts, [*cards, *(2 for _ in marks)], len(rows))
-        order = np.lexsort([part[firsts] for part in reversed(parts)])
+        keys = [part[firsts] for part in reversed(parts)]
+        order = np.lexsort(keys) if len(firsts) <= SORTED_AT_ONCE else abandonable(lambda: np.lexsort(keys))
         weights = np.bincount(groups, self.weights[rows], len(firsts)).astype(np.float64)
         return Cases(rows[firsts[order]], weights[order])
 
@@ -287,21 +293,35 @@ class Columns(Frozen, inner=True):
         """The rows numbered by the joint state of the parents; those in which the child was set are skipped."""
         if self.intervened is not None and child is not None and self.intervened[child].any():
             return self._numbered(parents, np.where(self.intervened[child], SKIPPED, np.uint32(0)))
-        kept = self._contexts
-        found = kept.get(parents)
-        if found is None:
-            found = self._numbered(parents, None)
-            kept[parents] = found
-            if len(kept) > KEPT_CONTEXTS:
-                kept.popitem(last=False)
-        return found
+        return self._numbered(parents, None)
 
     def _numbered(self, parents: tuple[int, ...], ids: UInt32s | None) -> Contexts:
-        if not parents:
-            return Contexts(np.zeros(self.num_rows, np.uint32) if ids is None else ids, 1)
-        before = self.contexts(parents[:-1]) if ids is None else self._numbered(parents[:-1], ids)
-        last = parents[-1]
-        return refined(before, self.codes[last], int(self.cards[last]))
+        """The contexts, from those of the longest part of the parents that are kept, unless rows are skipped."""
+        done, found = self._kept(parents) if ids is None else (0, Contexts(ids, 1))
+        for number in range(done, len(parents)):
+            column = parents[number]
+            found = refined(found, self.codes[column], int(self.cards[column]))
+            if ids is None and number + KEPT_CONTEXTS >= len(parents):
+                self._keep(parents[: number + 1], found)
+        return found
+
+    def _kept(self, parents: tuple[int, ...]) -> tuple[int, Contexts]:
+        """The number of parents at the front whose contexts are kept, and these."""
+        for end in range(len(parents), max(len(parents) - KEPT_CONTEXTS, 0), -1):
+            found = self._contexts.get(parents[:end])
+            if found is not None:
+                return end, found
+        return 0, self._whole
+
+    @lazy
+    def _whole(self) -> Contexts:
+        """All rows in one context."""
+        return Contexts(np.zeros(self.num_rows, np.uint32), 1)
+
+    def _keep(self, parents: tuple[int, ...], found: Contexts) -> None:
+        self._contexts[parents] = found
+        if len(self._contexts) > KEPT_CONTEXTS:
+            self._contexts.popitem(last=False)
 
     def keys(self, child: int, parents: tuple[int, ...]) -> Contexts:
         """The cell of each row in the table of the parents' contexts by the child's states; how many contexts."""
@@ -473,7 +493,7 @@ def _moments(values: Floats, weights: AnyArray) -> RealMoments:
     total = float(weights.sum())
     means = values @ weights / total
     centered = values - means[:, None]
-    return RealMoments(total, means, (centered * weights) @ centered.T)
+    return RealMoments(total, means, product(centered * weights, centered.T))
 
 
 def _check(dataset: Dataset, missing: Missing) -> None:

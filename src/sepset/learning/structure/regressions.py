@@ -14,8 +14,8 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.leastsquares import fit_rows
 from sepset.base.text import listing
+from sepset.data.scatter import add_by_context, no_rows
 from sepset.errors import DataError
-from sepset.kernels.data.scatter import add_rows
 from sepset.kernels.structure.familyscores import SKIPPED
 from sepset.learning.structure.columns import Columns
 
@@ -58,17 +58,17 @@ def fitted(child: int, parents: tuple[int, ...], columns: Columns) -> Fit:
     used = (ids != SKIPPED) & ~np.isnan(cells).any(1)
     places, rows = ids[used].astype(np.int64), np.ascontiguousarray(cells[used])
     weights = columns.weights[used].astype(np.float64)
-    counts, means = np.zeros(size), np.zeros((size, per_context - 1))
-    scatters = np.zeros((size, per_context - 1, per_context - 1))
-    add_rows(places, rows, weights, counts, means, scatters)
-    if columns.is_expected:
-        scatters += columns.added_scatter(places, size, [*real, child])
-    seen = counts >= FEWEST if columns.is_expected else counts > 0
+    total = np.bincount(places, weights, size)
+    seen = total >= FEWEST if columns.is_expected else total > 0
     if not seen.any():
         return Fit(-math.inf if columns.is_observed(child) else 0.0, num_parameters, 1.0)
-    share = float(counts.sum() / columns.total_of(child))
-    if ((counts if columns.is_expected else _num_rows(places, size))[seen] < per_context).any():
+    share = float(total.sum() / columns.total_of(child))
+    if ((total if columns.is_expected else _num_rows(places, size))[seen] < per_context).any():
         return Fit(-math.inf, num_parameters, share)
+    counts, means, scatters = no_rows(size, per_context - 1)
+    add_by_context(places, rows, weights, (counts, means, scatters))
+    if columns.is_expected:
+        scatters += columns.added_scatter(places, size, [*real, child])
     residuals, least = residual_sums(scatters[seen]), SINGULAR
     if not columns.is_expected and (near_dependent(scatters[seen]) & (scatters[seen, -1, -1] > 0)).any():
         parts = [(places == c, means[c]) for c in np.flatnonzero(seen)]
@@ -119,9 +119,9 @@ def added_residuals(child: int, parents: tuple[int, ...], candidates: Ints, scat
 
     NaN where that has lost digits.
     """
-    chosen = [child, *candidates.tolist()]
-    left = scatter[np.ix_(chosen, chosen)] if not parents else _given(scatter, list(parents), chosen)
-    own, with_child, others = left[0, 0], left[0, 1:], np.diagonal(left)[1:]
+    own, with_child, others = scatter[child, child], scatter[child, candidates], np.diagonal(scatter)[candidates]
+    if parents:
+        own, with_child, others = _given(scatter, list(parents), child, candidates)
     total = np.diagonal(scatter)[candidates]
     with np.errstate(divide="ignore", invalid="ignore"):
         found = own - with_child**2 / others
@@ -131,12 +131,16 @@ def added_residuals(child: int, parents: tuple[int, ...], candidates: Ints, scat
     return np.where(is_sure, found, np.nan)
 
 
-def _given(scatter: Floats, parents: list[int], chosen: list[int]) -> Floats:
-    """The scatter of some columns that others leave."""
+def _given(scatter: Floats, parents: list[int], child: int, candidates: Ints) -> tuple[float, Floats, Floats]:
+    """What parents leave of the squares of a child, of its products with candidates, and of their squares."""
     scale = np.sqrt(np.diagonal(scatter)[parents])
     inner = scatter[np.ix_(parents, parents)] / np.outer(scale, scale)
-    cross = scatter[np.ix_(parents, chosen)] / scale[:, None]
-    return np.asarray(scatter[np.ix_(chosen, chosen)] - cross.T @ np.linalg.solve(inner, cross))
+    cross = scatter[np.ix_(parents, [child, *candidates.tolist()])] / scale[:, None]
+    gains = np.linalg.solve(inner, cross)
+    own = scatter[child, child] - cross[:, 0] @ gains[:, 0]
+    with_child = scatter[child, candidates] - cross[:, 0] @ gains[:, 1:]
+    others = np.diagonal(scatter)[candidates] - np.einsum("ij,ij->j", cross[:, 1:], gains[:, 1:])
+    return float(own), with_child, others
 
 
 def determined(child: int, parents: tuple[int, ...], columns: Columns) -> str:

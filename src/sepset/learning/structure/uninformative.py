@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Bools, Floats
+from sepset.base.matrices import cholesky, parts, squares
 from sepset.base.text import joined, listing
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError
@@ -24,6 +25,9 @@ FIRST_ROWS = 64
 
 NEGLIGIBLE = 1e-6
 """The share of the largest coefficient below which a column has no part in a linear relation."""
+
+NUM_SHADOWS = 4
+"""The random directions by which columns are compared before their rows are."""
 
 
 @dataclass(frozen=True)
@@ -135,15 +139,18 @@ def check_collinear(columns: Columns, *, is_pairwise: bool = False) -> None:
     real = np.flatnonzero(columns.is_real)
     if len(real) < 2:
         return
-    correlations, num_rows = _correlations(columns)
+    unit = _unit(columns)
+    num_rows = unit.shape[1]
     if num_rows < 3 and columns.has_missing:  # two rows fit every line, and others say more about the columns
         return
     if num_rows > len(real) and not is_pairwise:
+        correlations = squares(unit)
+        np.fill_diagonal(correlations, 1.0)
         determined = _first_determined(correlations)
         others = [] if determined is None else _determinants(correlations, determined)
     else:
-        pairs = np.argwhere(np.tril(correlations**2, -1) >= 1 - SINGULAR)
-        determined, others = (None, []) if not len(pairs) else (int(pairs[0, 0]), [int(pairs[0, 1])])
+        determined = _first_multiple(unit)
+        others = [] if determined is None else [_original(unit, determined)]
     if determined is not None:
         name, known = columns.names[real[determined]], listing([columns.names[real[k]] for k in others])
         raise DataError(
@@ -191,25 +198,63 @@ def _are_copies(one: AnyInts, other: AnyInts) -> bool:
     return bool((one == other).all()) or bool((_renamed(one) == _renamed(other)).all())
 
 
-def _correlations(columns: Columns) -> tuple[Floats, int]:
-    """The correlations of columns of numbers in rows without missing cells, and how many these rows are."""
-    values = columns.values[columns.is_real]
-    used = np.isfinite(values).all(0) & (columns.weights > 0)
-    if not used.any():
-        return np.eye(len(values)), 0
-    weights = columns.weights[used] / columns.weights[used].sum()
-    centered = values[:, used] - (values[:, used] @ weights)[:, None]
-    spread = np.sqrt(centered**2 @ weights)
-    scaled = np.divide(centered, spread[:, None], out=np.zeros_like(centered), where=spread[:, None] > 0)
-    found = (scaled * weights) @ scaled.T
-    np.fill_diagonal(found, 1.0)
-    return found, int(used.sum())
+def _unit(columns: Columns) -> Floats:
+    """The columns of numbers in rows without missing cells, centered, of length one; zeros where one is constant."""
+    real, used = np.flatnonzero(columns.is_real), columns.weights > 0
+    for part in parts(len(real), 0.0, columns.num_rows):
+        used = used & np.isfinite(columns.values[real[part]]).all(axis=0)
+    weights = columns.weights[used] / max(columns.weights[used].sum(), np.finfo(np.float64).tiny)
+    found = np.empty((len(real), len(weights)))
+    for part in parts(len(real), 0.0, columns.num_rows):
+        centered = columns.values[real[part]][:, used]
+        centered -= (centered @ weights)[:, None]
+        centered *= np.sqrt(weights)
+        lengths = np.sqrt(np.einsum("ij,ij->i", centered, centered))[:, None]
+        found[part] = np.divide(centered, lengths, out=centered, where=lengths > 0)
+    return found
+
+
+def _first_multiple(unit: Floats) -> int | None:
+    """The first column that is a multiple of one before it, up to rounding."""
+    found, kept = None, np.flatnonzero(unit.any(axis=1))
+    while (later := _some_multiple(unit, kept)) is not None:
+        found = later
+        kept = kept[kept < later]
+    return found
+
+
+def _some_multiple(unit: Floats, kept: AnyInts) -> int | None:
+    r"""A column that is a multiple of another one before it, among some columns; none is only if there is none.
+
+    Two of them are at most $\sqrt{2 (1 - |r|)}$ apart, up to the sign, and so are their products with a unit vector:
+    only pairs with nearly the same products with some random vectors are compared row by row.
+    """
+    directions = np.random.default_rng(0).standard_normal((unit.shape[1], NUM_SHADOWS))
+    shadows = np.abs(unit[kept] @ (directions / np.linalg.norm(directions, axis=0)))
+    order = np.argsort(shadows[:, 0], kind="stable")
+    columns, shadows, reach = kept[order], shadows[order], 2.0 * np.sqrt(SINGULAR)
+    for apart in range(1, len(order)):
+        near = np.flatnonzero(shadows[apart:, 0] - shadows[:-apart, 0] <= reach)
+        if not len(near):
+            return None
+        near = near[(np.abs(shadows[near + apart] - shadows[near]) <= reach).all(axis=1)]
+        for part in parts(len(near), unit.shape[1], 2 * unit.shape[1]):
+            one, other = columns[near[part]], columns[near[part] + apart]
+            is_multiple = np.einsum("ij,ij->i", unit[one], unit[other]) ** 2 >= 1 - SINGULAR
+            if is_multiple.any():
+                return int(np.maximum(one, other)[is_multiple].min())
+    return None
+
+
+def _original(unit: Floats, column: int) -> int:
+    """The first column of which a later one is a multiple, up to rounding."""
+    return int(np.argmax((unit[:column] @ unit[column]) ** 2 >= 1 - SINGULAR))
 
 
 def _first_determined(correlations: Floats) -> int | None:
     """The first variable that those before it determine up to rounding."""
     try:
-        left = np.diagonal(np.linalg.cholesky(correlations)) ** 2
+        left = np.diagonal(cholesky(correlations)) ** 2
         return int(np.argmax(left <= SINGULAR)) if (left <= SINGULAR).any() else None
     except np.linalg.LinAlgError:
         low, high = 1, len(correlations) - 1  # the leading part of size `low` has a factor, and of size `high` + 1 none
@@ -221,14 +266,18 @@ def _first_determined(correlations: Floats) -> int | None:
 
 def _is_regular(correlations: Floats) -> bool:
     try:
-        return bool((np.diagonal(np.linalg.cholesky(correlations)) ** 2 > SINGULAR).all())
+        return bool((np.diagonal(cholesky(correlations)) ** 2 > SINGULAR).all())
     except np.linalg.LinAlgError:
         return False
 
 
 def _determinants(correlations: Floats, determined: int) -> list[int]:
     """The earlier variables of which one is a linear function."""
-    weights = np.linalg.solve(correlations[:determined, :determined], correlations[:determined, determined])
+    from scipy.linalg import solve_triangular
+
+    factor = cholesky(correlations[:determined, :determined])
+    white = solve_triangular(factor, correlations[:determined, determined], lower=True)
+    weights = solve_triangular(factor, white, lower=True, trans=1)
     return np.flatnonzero(np.abs(weights) > NEGLIGIBLE * np.abs(weights).max()).tolist()
 
 

@@ -104,3 +104,10 @@ def test_one_column_and_refusals():
         TianHe().average(StructureTask(wide, BDeu(1.0)))
     with pytest.raises(NotApplicable, match="keeps no structures"):
         _ = TianHe(num_graphs=0).average(one).graphs
+
+
+@pytest.mark.parametrize("method", [TianHe(), KoivistoSood(), Exhaustive()], ids=repr)
+def test_very_many_columns_are_refused(method):
+    task = StructureTask(Columns.of({f"x{i}": [0, 1, 0, 1] for i in range(1500)}), BDeu(1.0))
+    with pytest.raises(TooLarge, match=r"1,?500"):
+        method.average(task)

@@ -36,3 +36,9 @@ def test_scores_are_those_of_the_table():
     table = random_table(np.random.default_rng(1), 3, density=0.6)
     found = [table.score(g) for g in all_dags(table.names)]
     assert np.array_equal(found, all_scores(table))
+
+
+def test_very_many_columns_are_refused_without_counting_their_dags():
+    with pytest.raises(TooLarge, match=r"more than 2\*\*4,999,950,000 DAGs over 100,000 columns"):
+        all_parents(100_000)
+    assert num_dags(40) > 2 ** (40 * 39 // 2)

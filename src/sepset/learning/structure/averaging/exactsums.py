@@ -113,6 +113,7 @@ class TianHe:
     def average(self, task: StructureTask) -> StructurePosteriorResult:
         """The posterior."""
         n = len(task.columns)
+        check_columns(n)
         if n > MOST_DAG_COLUMNS:
             raise TooLarge(
                 f"TianHe() sums over pairs of subsets of {n} columns, which takes about {readable(needs(n)[0])} and "

@@ -20,7 +20,10 @@ MOST_ENUMERATED = 5
 """The most columns whose DAGs are listed: there are 29,281 over five, and 3,781,503 over six."""
 
 
-@cache
+MOST_COUNTED = 100
+"""The most columns whose DAGs are counted for a message; of more, those that one order allows are."""
+
+
 def num_dags(num_nodes: int) -> int:
     r"""The number of DAGs over so many labeled nodes.
 
@@ -34,16 +37,24 @@ def num_dags(num_nodes: int) -> int:
     [1, 1, 3, 25, 543, 29281]
     """
     n = whole("num_nodes", num_nodes)
-    terms = ((-1) ** (k + 1) * math.comb(n, k) * 2 ** (k * (n - k)) * num_dags(n - k) for k in range(1, n + 1))
-    return sum(terms) if n else 1
+    found = [1]
+    for m in range(1, n + 1):
+        terms = ((-1) ** (k + 1) * math.comb(m, k) * (found[m - k] << (k * (m - k))) for k in range(1, m + 1))
+        found.append(sum(terms))
+    return found[n]
 
 
 @cache
 def all_parents(num_nodes: int) -> Ints:
     """Every DAG over so many nodes as a row of parent masks, in the order of those masks."""
     if num_nodes > MOST_ENUMERATED:
+        many = (
+            f"about {Decimal(num_dags(num_nodes)):.4g}"
+            if num_nodes <= MOST_COUNTED
+            else (f"more than 2**{math.comb(num_nodes, 2):,}")
+        )
         raise TooLarge(
-            f"There are about {Decimal(num_dags(num_nodes)):.4g} DAGs over {num_nodes} columns; they are listed for up "
+            f"There are {many} DAGs over {num_nodes:,} columns; they are listed for up "
             f"to {MOST_ENUMERATED}. ExactSearch finds the best of them, and OrderMCMC averages over them."
         )
     found = np.zeros((1, 0), np.int64)

@@ -39,7 +39,7 @@ def spanning_tree(gains: Floats, first: Sequence[bool], *, above: float = -np.in
             node, parent = _next(gains, inside, waiting, most, above)
             parents[node] = parent
             inside[node], waiting[node] = True, False
-            most = np.maximum(most, gains[:, node])
+            most = np.maximum(most, gains[node])
     return parents
 
 

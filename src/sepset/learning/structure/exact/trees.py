@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats
+from sepset.base.arraytypes import Floats, Ints
+from sepset.base.matrices import full, parts
 from sepset.base.text import listing, nearest
 from sepset.errors import NotApplicable, ScopeError
 from sepset.graphs.graph import DAG
@@ -61,16 +62,14 @@ class ChowLiu:
         if self.root is not None and self.root not in names:
             raise ScopeError(f"ChowLiu(root=) names {self.root!r}, which is not a column.{nearest(self.root, names)}")
         start = 0 if self.root is None else names.index(self.root)
-        order = [start, *(i for i in range(len(names)) if i != start)]
         weights, status = gains(task)
-        ordered = weights[np.ix_(order, order)]
-        found = (
-            spanning_tree(ordered, [True] * len(order), above=0.0) if task.allowed.max_parents else [-1] * len(order)
-        )
-        parents = [-1] * len(order)
-        for i, p in enumerate(found):
-            parents[order[i]] = order[p] if p >= 0 else -1
-        return _learned(self, task, parents, status)
+        order = np.array([start, *(i for i in range(len(names)) if i != start)])
+        _reorder(weights, order)
+        parents = np.full(len(order), -1)
+        if task.allowed.max_parents:
+            found = np.array(spanning_tree(weights, [True] * len(order), above=0.0))
+            parents[order] = np.where(found >= 0, order[found], -1)
+        return _learned(self, task, parents.tolist(), status)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +103,7 @@ class Branching:
 def gains(task: StructureTask) -> tuple[Floats, Status]:
     """The gain of the edge from row to column over no parent, and how it ended: unknown gains are zero."""
     n, scorer = len(task.columns), task.scorer
-    found = np.full((n, n), np.nan)
+    found = full((n, n), np.nan)
 
     def compute() -> None:
         for child in range(n):
@@ -112,10 +111,33 @@ def gains(task: StructureTask) -> tuple[Floats, Status]:
 
     status = ended(task, compute)
     if scorer.is_equivalent:
-        unknown = np.isnan(found)
-        found = np.asarray(0.5 * (np.where(unknown, found.T, found) + np.where(unknown.T, found, found.T)))
+        _average(found)
     np.fill_diagonal(found, 0.0)
-    return np.where(np.isnan(found), 0.0, found), status
+    for part in parts(n, 0.0, n):
+        found[part][np.isnan(found[part])] = 0.0
+    return found, status
+
+
+def _average(found: Floats) -> None:
+    """Make a matrix symmetric: the mean of both directions, or the one that is known."""
+    n = len(found)
+    for part in parts(n, 0.0, n):
+        there, back = found[part, part.start :], found[part.start :, part].T
+        mean = 0.5 * (np.where(np.isnan(there), back, there) + np.where(np.isnan(back), there, back))
+        found[part, part.start :], found[part.start :, part] = mean, mean.T
+
+
+def _reorder(found: Floats, order: Ints) -> None:
+    """Put the rows and columns of a matrix into an order that moves one of them to the front."""
+    first = int(order[0])
+    if first == 0:
+        return
+    for part in parts(len(found), 0.0, len(found)):
+        found[part] = found[part][:, order]
+    front = found[first].copy()
+    for last in range(first, 0, -1):
+        found[last] = found[last - 1]
+    found[0] = front
 
 
 def _branching(task: StructureTask) -> tuple[list[int], Status]:
@@ -125,7 +147,7 @@ def _branching(task: StructureTask) -> tuple[list[int], Status]:
         child = task.columns.names[crowded[0]]
         sources = [task.columns.names[p] for p in np.flatnonzero(allowed.required[:, crowded[0]])]
         raise NotApplicable(f"A tree has one parent of each column; {listing(sources)} are required of {child!r}.")
-    weights, status = np.full((len(task.columns),) * 2, -np.inf), Status.COMPLETED
+    weights, status = full((len(task.columns), len(task.columns)), -np.inf), Status.COMPLETED
     if allowed.max_parents:
         found, status = gains(task)
         weights = np.where(allowed.forbidden, -np.inf, found)

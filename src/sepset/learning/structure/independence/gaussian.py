@@ -14,6 +14,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.leastsquares import DEPENDENT
+from sepset.base.matrices import decomposed, squares
 from sepset.base.text import listing
 from sepset.errors import DataError
 from sepset.learning.structure.independence.boundtest import BoundTest, Group, Outcome, Outcomes
@@ -78,28 +79,32 @@ def _standardized(columns: Columns) -> tuple[Floats, Floats, float]:
     if flat:
         raise DataError(f"Column {flat[0]!r} is constant, so that it is independent of all others. Leave it out.")
     scaled = centered * np.sqrt(weights) / spread[:, None]
-    root = np.asarray(np.linalg.qr(scaled.T, mode="r"))
+    root = np.asarray(decomposed(lambda: np.linalg.qr(scaled.T, mode="r"), scaled.shape))
     return root, np.finfo(np.float64).eps * (1.0 + np.abs(columns.origins) / spread), total
 
 
 class _FisherZ(BoundTest):
     def __init__(self, root: Floats, rounding: Floats, total: float) -> None:
         self.root, self.rounding, self.total = root, rounding, total
-        self.correlation = root.T @ root
+        self.correlation = squares(root.T)
 
-    def _left(self, columns: Sequence[int], given: Group) -> Floats:
-        """The covariance of columns after regression on a set; zero for what that set determines."""
-        inner = self.correlation[np.ix_(columns, columns)]
+    def _left(self, columns: Sequence[int], given: Group) -> tuple[Floats, Floats]:
+        """After regression on a set: the covariances of the first column with each, and the variance of each.
+
+        They are zero for what that set determines.
+        """
+        own, spread = self.correlation[columns[0], columns], self.correlation.diagonal()[list(columns)]
         if not given:
-            return inner
+            return own, spread
         across = self.correlation[np.ix_(list(given), columns)]
         among = self.correlation[np.ix_(list(given), list(given))]
         if np.linalg.eigvalsh(among)[0] > NEAR:
-            left = np.asarray(inner - across.T @ np.linalg.solve(among, across))
-            if (left.diagonal() > NEAR).all():
-                return left
+            gains = np.linalg.solve(among, across)
+            left = spread - np.einsum("ij,ij->j", across, gains)
+            if (left > NEAR).all():
+                return own - across[:, 0] @ gains, left
         rest = self._rest(columns, given)
-        return np.asarray(rest.T @ rest)
+        return rest[:, 0] @ rest, np.einsum("ij,ij->j", rest, rest)
 
     def _rest(self, columns: Sequence[int], given: Group) -> Floats:
         """The rest of columns that regression on a set leaves, with twice the digits that products of columns keep."""
@@ -128,10 +133,9 @@ class _FisherZ(BoundTest):
     def outcomes(self, x: int, ys: Sequence[int], given: Group) -> Outcomes:
         from scipy.special import ndtr
 
-        left = self._left([x, *ys], given)
-        spread = np.sqrt(left.diagonal())
-        scale = spread[0] * spread[1:]
-        partial = np.divide(left[0, 1:], scale, out=np.zeros(len(ys)), where=scale > 0)
+        own, left = self._left([x, *ys], given)
+        scale = np.sqrt(left[0] * left[1:])
+        partial = np.divide(own[1:], scale, out=np.zeros(len(ys)), where=scale > 0)
         rows = self.total - len(given) - 3
         statistics = np.sqrt(rows) * self._artanh(x, ys, given, partial) if rows > 0 else 0.0 * partial
         return Outcomes(statistics, np.full(len(ys), np.nan), 2.0 * ndtr(-np.abs(statistics)))
@@ -156,7 +160,7 @@ class _FisherZ(BoundTest):
         return Outcome(statistic, float(p * q), float(chdtrc(p * q, statistic)), self.total)
 
     def _warnings(self, columns: Group, given: Group) -> tuple[str, ...]:
-        found = (CONSTANT_WARNING,) if (self._left(columns, given).diagonal() == 0.0).any() else ()
+        found = (CONSTANT_WARNING,) if (self._left(columns, given)[1] == 0.0).any() else ()
         return (*found, SHORT_WARNING) if self.total - len(given) - 3 <= 0 else found
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.matrices import full
 from sepset.kernels.structure.climbing import (
     ADD,
     REVERSE,
@@ -67,15 +68,15 @@ class SearchedGraph:
         self.above = np.zeros((n, (n + 63) // 64), np.uint64)
         assert ancestors(self.edges, self.above), "a search starts from a DAG"
         self.families = np.array([scorer.family(child, parents) for child, parents in enumerate(parents_of)])
-        self.toggled = np.full((n, n), np.nan)
-        self.gains = np.full((n, n), -np.inf)
+        self.toggled = full((n, n), np.nan)
+        self.gains = full((n, n), -np.inf)
         self._barred = np.zeros((n, n), np.int64)
         self._start()
 
     def _start(self) -> None:
         """Compute all gains; with an equivalent score, an edge gains the same in both directions of an empty graph."""
+        is_first = self.scorer.is_equivalent and not self.edges.any() and self.allowed.max_parents > 0
         for child in range(self.n):
-            is_first = self.scorer.is_equivalent and not self.edges.any() and self.allowed.max_parents > 0
             if not is_first:
                 self._refresh(child)
                 continue
@@ -108,10 +109,8 @@ class SearchedGraph:
             step: the present one.
             aspiration: a gain above it lifts the bar.
         """
-        out = np.zeros(3, np.int64)
-        limits = self._barred
-        limits[:] = 0
-        for x, y, until in recent:
+        out, limits, barred = np.zeros(3, np.int64), self._barred, list(recent)
+        for x, y, until in barred:
             limits[x, y] = limits[y, x] = until
         gain = best_move(
             self.gains,
@@ -125,6 +124,8 @@ class SearchedGraph:
             TOLERANCE,
             out,
         )
+        for x, y, _ in barred:
+            limits[x, y] = limits[y, x] = 0
         return None if gain == -np.inf else Move(int(out[0]), int(out[1]), int(out[2]), float(gain))
 
     def is_legal(self, move: Move) -> bool:
@@ -132,11 +133,11 @@ class SearchedGraph:
         kind, x, y, _ = move
         if self.edges[x, y] != (kind != ADD) or self.gains[x, y] == -np.inf:
             return False
-        full = self.indegree >= self.allowed.max_parents
+        is_full = self.indegree >= self.allowed.max_parents
         if kind == ADD:
-            return not (self.edges[y, x] or full[y] or is_ancestor(self.above, y, x))
+            return not (self.edges[y, x] or is_full[y] or is_ancestor(self.above, y, x))
         if kind == REVERSE:
-            return not (self.gains[y, x] == -np.inf or full[x] or has_other_path(self.edges, self.above, x, y))
+            return not (self.gains[y, x] == -np.inf or is_full[x] or has_other_path(self.edges, self.above, x, y))
         return True
 
     def make(self, move: Move) -> None:

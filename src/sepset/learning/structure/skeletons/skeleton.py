@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
+from sepset.base.matrices import full
 from sepset.learning.structure.independence.boundtest import Group, Queries, Separations
 from sepset.learning.structure.independence.corrections import Correction
 
@@ -70,7 +71,7 @@ class Skeleton:
     def complete(cls, knowledge: Knowledge) -> Skeleton:
         """All pairs that may be joined."""
         adjacent = knowledge.possible
-        return cls(adjacent, {}, np.full(adjacent.shape, -1.0))
+        return cls(adjacent, {}, full((len(adjacent), len(adjacent)), -1.0))
 
     def neighbors(self, x: int) -> list[int]:
         """The variables joined to one."""

@@ -14,11 +14,14 @@ components; Banerjee, El Ghaoui & d'Aspremont (2008) for the dual.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.matrices import OPERATIONS, cholesky, inverse_from
+from sepset.base.threads import interruptible
 from sepset.inference.iterate import Interrupted, keeping
 from sepset.kernels.structure.lasso import newton_direction
 
@@ -36,6 +39,9 @@ SUFFICIENT = 1e-3
 
 SHORTEST = 2.0**-40
 """The shortest step, as a share of Newton's."""
+
+UNINTERRUPTED = 1024
+"""The size up to which a matrix is inverted at once, in less than a tenth of a second."""
 
 
 class Concentration(NamedTuple):
@@ -103,6 +109,8 @@ def maximized(
     objective = bound = 0.0
     steps, is_cut = 0, False
     for part in components(np.abs(covariance) > penalties):
+        if is_cut and len(part) > UNINTERRUPTED:  # to complete the estimate would take long
+            raise KeyboardInterrupt
         where = np.ix_(part, part)
         own = np.ascontiguousarray(covariance[where])
         at = np.diag(1.0 / np.diagonal(own + penalties[where])) if start is None else np.array(start[where])
@@ -162,8 +170,8 @@ def charge(at: Floats, penalties: Floats) -> float:
 def _bound(inverse: Floats, covariance: Floats, penalties: Floats) -> float:
     """The dual objective at the feasible point nearest to an inverse; infinite if that is not positive definite."""
     feasible = covariance + np.clip(inverse - covariance, -penalties, penalties)
-    log_determinant = _log_determinant(feasible)
-    return math.inf if log_determinant is None else -log_determinant - len(inverse)
+    logs = log_determinant(feasible)
+    return math.inf if logs is None else -logs - len(inverse)
 
 
 def _moved(found: Concentration, covariance: Floats, penalties: Floats, step: int) -> tuple[Floats, Inverse] | None:
@@ -172,7 +180,7 @@ def _moved(found: Concentration, covariance: Floats, penalties: Floats, step: in
     gradient = covariance - inverse
     pattern = _free(at, gradient, penalties)
     entries = np.zeros(len(pattern.members))
-    newton_direction(
+    given = (
         at,
         inverse,
         pattern.start,
@@ -184,6 +192,8 @@ def _moved(found: Concentration, covariance: Floats, penalties: Floats, step: in
         SWEEPS * step,
         max(SETTLED, 0.1**step),
     )
+    is_short = len(at) * len(entries) * SWEEPS * step <= OPERATIONS
+    interruptible(partial(newton_direction, *given), is_short=is_short)
     direction = np.zeros_like(at)
     direction[pattern.rows, pattern.members] = entries
     target = at + direction
@@ -222,19 +232,34 @@ def _free(at: Floats, gradient: Floats, penalties: Floats) -> Pattern:
 
 def inverse_of(matrix: Floats) -> Inverse | None:
     """The inverse of a symmetric matrix with the logarithm of its determinant; None if it is not positive definite."""
+    if len(matrix) > UNINTERRUPTED:
+        return _inverse_in_parts(matrix)
     from scipy.linalg.lapack import dpotrf, dpotri
 
     factor, failed = dpotrf(matrix, lower=1)
     if failed:
         return None
-    log_determinant = 2.0 * float(np.log(np.diagonal(factor)).sum())
     lower, _ = dpotri(factor, lower=1)
     lower = np.tril(lower)
-    return Inverse(np.ascontiguousarray(lower + np.tril(lower, -1).T), log_determinant)
+    return Inverse(np.ascontiguousarray(lower + np.tril(lower, -1).T), _log_square(factor))
 
 
-def _log_determinant(matrix: Floats) -> float | None:
-    from scipy.linalg.lapack import dpotrf
+def _inverse_in_parts(matrix: Floats) -> Inverse | None:
+    try:
+        factor = cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return None
+    return Inverse(inverse_from(factor), _log_square(factor))
 
-    factor, failed = dpotrf(matrix, lower=1)
-    return None if failed else 2.0 * float(np.log(np.diagonal(factor)).sum())
+
+def log_determinant(matrix: Floats) -> float | None:
+    """The logarithm of the determinant of a symmetric matrix; None if it is not positive definite."""
+    try:
+        return _log_square(cholesky(matrix))
+    except np.linalg.LinAlgError:
+        return None
+
+
+def _log_square(factor: Floats) -> float:
+    """The logarithm of the squared determinant of a triangle."""
+    return 2.0 * float(np.log(np.diagonal(factor)).sum())

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.matrices import parts, product
 from sepset.base.text import listing
 from sepset.errors import DataError, NotApplicable
 from sepset.learning.structure.columns import Columns
@@ -46,14 +47,14 @@ class Correlations(NamedTuple):
         _require_real(columns, method)
         with np.errstate(over="ignore", invalid="ignore"):
             total, means, scatter = columns.moments()
-        covariance = scatter / total
-        variances = np.diagonal(covariance)
+        variances = np.diagonal(scatter) / total
         _require_variance(columns, variances, method)
-        if not is_scaled:
-            return cls(covariance, np.ones(len(means)), means, columns.origins, total)
-        scales = np.sqrt(variances)
-        matrix = covariance / scales[:, None] / scales
-        np.fill_diagonal(matrix, 1.0)
+        scales = np.sqrt(variances) if is_scaled else np.ones(len(means))
+        matrix = np.empty_like(scatter)
+        for part in parts(len(matrix), 0.0, len(matrix)):
+            matrix[part] = scatter[part] / total / scales[part, None] / scales
+        if is_scaled:
+            np.fill_diagonal(matrix, 1.0)
         return cls(matrix, scales, means, columns.origins, total)
 
     def about(self, columns: Columns) -> Floats:
@@ -61,19 +62,29 @@ class Correlations(NamedTuple):
         shift = self.means + (self.origins - columns.origins)
         centered = (columns.values - shift[:, None]) / self.scales[:, None]
         weights = columns.weights / columns.total
-        return np.asarray((centered * weights) @ centered.T)
+        return product(centered * weights, centered.T)
+
+    @property
+    def largest(self) -> float:
+        """The largest absolute value of two columns."""
+        largest = 0.0
+        for part in parts(len(self.matrix), 0.0, len(self.matrix)):
+            largest = max(largest, float(np.abs(np.triu(self.matrix[part], 1 + part.start)).max(initial=0.0)))
+        return largest
 
 
 def check_distinct(columns: Columns) -> None:
     """Raise if a real column is a linear function of another, so that no likelihood with their edge has a maximum."""
-    if columns.is_real.any() and not columns.is_mixed and len(columns) > 1:
+    if not columns.is_real.any() or columns.is_mixed or len(columns) < 2:
+        return
+    scatter = columns.moments().scatter
+    for part in parts(len(scatter), 0.0, len(scatter)):
         with np.errstate(all="ignore"):
-            scatter = columns.moments().scatter
             spread = np.sqrt(np.diagonal(scatter))
-            strength = np.triu(np.abs(scatter / spread / spread[:, None]), 1)
+            strength = np.triu(np.abs(scatter[part] / spread / spread[part, None]), 1 + part.start)
         pairs = np.argwhere(strength >= 1.0 - CONSTANT)
         if len(pairs):
-            one, other = (columns.names[k] for k in pairs[0])
+            one, other = columns.names[part.start + pairs[0, 0]], columns.names[pairs[0, 1]]
             raise DataError(
                 f"The real column {one!r} is a linear function of {other!r} (they are collinear), so that no "
                 "likelihood chooses a penalty. Drop one of them, or give the penalty as a number."

@@ -8,8 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats
+from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import fraction
+from sepset.base.matrices import parts
 from sepset.errors import NotApplicable
 from sepset.graphs.graph import UndirectedGraph
 from sepset.inference.result import Status
@@ -64,21 +65,28 @@ class Forest:
         if not task.allowed.is_free:
             raise NotApplicable("Forest learns edges without a direction and takes no constraints. Use ChowLiu().")
         columns, n = task.columns, len(task.columns)
-        charges = 2.0 * self.gamma * math.log(n) * _num_parameters(columns)
         found, status = gains(task)
-        parents = spanning_tree(found - charges, [True] * n, above=0.0)
+        for part in parts(n, 0.0, n):
+            found[part] -= self._charges(columns, np.arange(part.start, part.stop))
+        parents = spanning_tree(found, [True] * n, above=0.0)
         support = np.zeros((n, n), np.bool_)
+        charged = 0.0
         for child, parent in enumerate(parents):
             if parent >= 0:
                 support[child, parent] = support[parent, child] = True
-        score = task.scorer.total([[p] if p >= 0 else [] for p in parents]) - float((charges * support).sum()) / 2.0
+                charged += float(self._charges(columns, np.array([child]))[0, parent])
+        score = task.scorer.total([[p] if p >= 0 else [] for p in parents]) - charged
         learned = proved(task, self, graph_of(columns, support), score=score, over="forests")
         return learned if status is Status.COMPLETED else unproved(learned, status)
 
+    def _charges(self, columns: Columns, chosen: Ints) -> Floats:
+        """The penalty of the edges of some columns with each column."""
+        return np.asarray(2.0 * self.gamma * math.log(len(columns)) * _num_parameters(columns, chosen))
 
-def _num_parameters(columns: Columns) -> Floats:
+
+def _num_parameters(columns: Columns, chosen: Ints) -> Floats:
     """The number of parameters that each edge adds; of a real column given a discrete one, a mean and a variance."""
     own = np.where(columns.is_real, 1.0, columns.cards - 1.0)
-    found = np.outer(own, own)
-    mixed = columns.is_real[:, None] != columns.is_real
+    found = np.outer(own[chosen], own)
+    mixed = columns.is_real[chosen, None] != columns.is_real
     return np.asarray(np.where(mixed, 2.0 * found, found))

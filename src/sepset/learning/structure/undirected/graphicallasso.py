@@ -12,12 +12,13 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import number
 from sepset.base.lazy import lazy
+from sepset.base.matrices import full
 from sepset.factors.moments import Gaussian
 from sepset.inference.iterate import Interrupted
 from sepset.inference.result import Guarantee
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.learned import StructureTask
-from sepset.learning.structure.undirected.concentration import Concentration, maximized
+from sepset.learning.structure.undirected.concentration import Concentration, log_determinant, maximized
 from sepset.learning.structure.undirected.correlations import Correlations
 from sepset.learning.structure.undirected.learnednetwork import LearnedNetwork, selected
 from sepset.learning.structure.undirected.penaltychoice import PathPoint
@@ -90,14 +91,14 @@ class GraphicalLasso(PenalizedMethod):
 
     def largest(self, columns: Columns) -> float:
         """The largest correlation of two columns."""
-        return float(np.abs(np.triu(self._correlations(columns).matrix, 1)).max(initial=0.0))
+        return self._correlations(columns).largest
 
     def path(self, columns: Columns, penalties: Floats) -> Iterator[PathPoint]:
         """The networks along the path."""
         known = self._correlations(columns)
         start = None
         for penalty in penalties.tolist():
-            charges = np.full(known.matrix.shape, penalty)
+            charges = full((len(known.matrix), len(known.matrix)), penalty)
             np.fill_diagonal(charges, 0.0)
             try:
                 found = maximized(known.matrix, charges, start=start, tolerance=self.tolerance)
@@ -115,8 +116,9 @@ class GraphicalLasso(PenalizedMethod):
     def held_out(self, point: PathPoint, columns: Columns) -> float:
         """The log-likelihood of other rows, up to a constant, per row."""
         found, known = point.estimate
-        squares = known.about(columns)
-        return 0.5 * float(np.linalg.slogdet(found.matrix)[1] - (found.matrix * squares).sum())
+        squares, logs = known.about(columns), log_determinant(found.matrix)
+        assert logs is not None, "an estimate is positive definite"
+        return 0.5 * (logs - float((found.matrix * squares).sum()))
 
     def _correlations(self, columns: Columns) -> Correlations:
         return Correlations.of(columns, is_scaled=self.is_scaled, method="GraphicalLasso")

@@ -172,7 +172,7 @@ class NeighborhoodSelection(PenalizedMethod):
     def largest(self, columns: Columns) -> float:
         """The smallest penalty with which no column selects another."""
         if columns.is_real.any():
-            return float(np.abs(np.triu(_correlations(columns).matrix, 1)).max(initial=0.0))
+            return _correlations(columns).largest
         return largest_penalty(States.of(columns))
 
     def path(self, columns: Columns, penalties: Floats) -> Iterator[PathPoint]:
