@@ -15,6 +15,7 @@ from sepset.base.text import brief, listing, nearest
 from sepset.base.threads import abandonable
 from sepset.data.columns import Cells, Column, Levels, as_state, drop_missing, from_array, from_objects, numbers_of
 from sepset.data.duplicates import group_numbers
+from sepset.data.rowlabels import check_columns
 from sepset.errors import DataError
 
 if TYPE_CHECKING:
@@ -166,7 +167,9 @@ def _mapping_frame(columns: Mapping[Any, object], wanted: Iterable[str] | None =
     names = _names(columns)
     known = None if wanted is None else set(wanted)
     asked = names if known is None else [name for name in names if name in known] or names[:1]  # one: how many rows
-    plain = {name: _checked_column(name, columns[name]) for name in asked}
+    given = {name: columns[name] for name in asked}
+    check_columns(given)
+    plain = {name: _checked_column(name, cells) for name, cells in given.items()}
     sizes = list(map(len, plain.values()))
     if len(set(sizes)) > 1:
         found = ", ".join(f"{name!r}: {size}" for name, size in list(zip(plain, sizes, strict=True))[:8])

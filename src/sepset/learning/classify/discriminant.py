@@ -28,6 +28,7 @@ from sepset.cpds.priors.gaussian import NormalMean
 from sepset.cpds.priors.penalized import EPSILON, PERFECT
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
+from sepset.data.rowlabels import in_row_order
 from sepset.data.scatter import Scatter, Scatters
 from sepset.data.sources import measured, refuse_missing
 from sepset.errors import ArgumentError, DataError, ScopeError
@@ -80,7 +81,7 @@ def discriminant_analysis(
     rows = measured(data)
     root, reals = _variables(rows, target, features)
     refuse_missing(rows.select([root, *reals]), "Discriminant analysis")
-    share = rows.weights if weights is None else row_weights(weights, rows.num_rows)
+    share = rows.weights if weights is None else row_weights(in_row_order(weights, data), rows.num_rows)
     parts = _scatters(rows, root, reals, share)
     counts = np.array([p.count for p in parts])
     _check_counts(root, counts)
