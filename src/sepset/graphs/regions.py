@@ -222,8 +222,8 @@ def _scopes(scopes: Iterable[Nodes]) -> list[Scope]:
     """The scopes as names; a model is refused, whose variables are not its scopes."""
     if isinstance(scopes, Graph | str) or type(scopes).__module__.partition(".")[0] == "networkx":
         raise ScopeError(
-            f"Region graphs are made of scopes; found a {type(scopes).__name__}. Give tuples of names, such as the edges "
-            "of an undirected graph or the families of a DAG."
+            f"Region graphs are made of scopes; found a {type(scopes).__name__}. Give tuples of names, such as the "
+            "edges of an undirected graph or the families of a DAG."
         )
     if hasattr(scopes, "problem"):
         raise ScopeError(
