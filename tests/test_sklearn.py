@@ -418,3 +418,11 @@ def test_a_discretizer_takes_columns_by_position():
         assert Discretizer(bins=2).fit(array).transform(pd.DataFrame(array, columns=["a", "b"])).tolist() == wanted
     with pytest.raises(ValueError, match="requires y"):
         Discretizer("entropy").fit(array)
+
+
+def test_notes_say_what_columns_were_taken_for():
+    codes = np.array([[0.0, 0.5], [1.0, 1.5], [2.0, 0.25], [1.0, 0.0]])
+    for made in (BayesNetClassifier().fit(codes, [0, 1, 0, 1]), BayesNetImputer().fit(codes)):
+        assert isinstance(made.variables_[0], ss.Discrete)
+        assert len(made.notes_) == 1
+        assert "'x0' holds whole numbers as floats, with 3 distinct values: taken as states" in made.notes_[0]

@@ -20,7 +20,7 @@ from sepset.base.extras import require
 from sepset.base.logarithms import log_sum
 from sepset.base.text import listing, nearest
 from sepset.cpds.priors.dirichlet import Dirichlet
-from sepset.data.binding import infer_variable
+from sepset.data.binding import infer_variable, inference_note
 from sepset.data.columns import Cells, Column, levels_of
 from sepset.data.dataset import Dataset
 from sepset.data.frames import open_frame, opened_frame
@@ -89,6 +89,7 @@ class BayesNetClassifier(ClassifierMixin, _TakesMissing):  # type: ignore[misc] 
         classes_: the classes in `y`, sorted; columns of probabilities are in this order.
         model_: the fitted network.
         fit_: the complete result of fitting.
+        notes_: what columns were taken for, where they could be meant otherwise.
         target_: the class in the network.
 
     Reference: Koller & Friedman, box 17.A; Friedman, Geiger & Goldszmidt (1997) for "tan".
@@ -136,7 +137,7 @@ class BayesNetClassifier(ClassifierMixin, _TakesMissing):  # type: ignore[misc] 
         self.classes_, which = np.unique(labels, return_inverse=True)
         weights = None if sample_weight is None else _weights(sample_weight, len(labels))
         self.target_ = _class_variable(_unused(name, columns, self.structure), self.classes_, self.structure)
-        self.variables_ = _variables(columns, self.structure)
+        self.variables_, self.notes_ = _variables(columns, self.structure)
         codes = _codes_of(self.classes_, self.target_)[which]
         rows = _with_target(Dataset(columns, self.variables_), self.target_, codes, weights)
         template = _graph(_learned(self.structure, rows, self.random_state), rows, self.target_)
@@ -179,6 +180,7 @@ class BayesNetImputer(TransformerMixin, _TakesMissing):  # type: ignore[misc]  #
     Attributes:
         model_: the fitted network.
         fit_: the complete result of fitting.
+        notes_: what columns were taken for, where they could be meant otherwise.
 
     Reference: Koller & Friedman, section 19.1.3; Chow & Liu (1968) for the tree.
     Guarantee: exact posteriors.
@@ -210,7 +212,7 @@ class BayesNetImputer(TransformerMixin, _TakesMissing):  # type: ignore[misc]  #
         """The imputer, fitted to the rows; `y` is ignored."""
         one_of("unknown", self.unknown, ("raise", "missing"))
         columns = _columns(self, X, reset=True)
-        self.variables_ = _variables(columns, self.structure)
+        self.variables_, self.notes_ = _variables(columns, self.structure)
         rows = Dataset(columns, self.variables_)
         given = _learned(self.structure, rows, self.random_state)
         template = best_tree(rows) if isinstance(given, str) else given
@@ -448,15 +450,17 @@ def _numbers_or_objects(array: AnyArray) -> AnyArray:
         return array
 
 
-def _variables(columns: Mapping[str, Any], structure: Any) -> tuple[Discrete | Vector, ...]:
-    """The variable of each column: the network's, or else inferred; a constant column has one state."""
+def _variables(columns: Mapping[str, Any], structure: Any) -> tuple[tuple[Discrete | Vector, ...], tuple[str, ...]]:
+    """The variable of each column, the network's or else inferred, and notes on those; a constant one has one state."""
     opened = open_frame(dict(columns))
     known = {v.name: v for v in structure.variables} if isinstance(structure, BayesNet) else {}
-    found = tuple(known.get(name) or infer_variable(name, opened.read(name)) for name in opened.names)
+    inferred = {n: infer_variable(n, opened.read(n)) for n in opened.names if n not in known}
+    found = tuple(inferred.get(name) or known[name] for name in opened.names)
     empty = [v.name for v in found if not isinstance(v, Discrete) and np.isnan(opened.numbers(v.name)).all()]
     if empty and opened.num_rows:
         raise DataError(f"Columns without any value cannot be learned from: {listing(empty)}. Leave them out.")
-    return found
+    notes = (inference_note(variable, opened.read(name)) for name, variable in inferred.items())
+    return found, tuple(filter(None, notes))
 
 
 def _known(columns: Mapping[str, Any], variables: Sequence[Discrete | Vector], unknown: Unknown) -> Dataset:

@@ -50,3 +50,10 @@ def test_rows_of_impossible_parents_are_uniform_and_noted():
 def test_conversion_refuses_continuous_models():
     with pytest.raises(ss.errors.NotApplicable, match="'x' are continuous"):
         ss.models.to_bayes_net(ss.MarkovNet(ss.factors.CanonicalGaussian(ss.Real("x"), [[1.0]], h=[0.0])))
+
+
+def test_tables_that_are_too_large_are_refused_at_once():
+    bits = ss.Discrete.array("bit", 200)
+    check = ss.potentials.over_scopes([list(range(200))], ss.potentials.Parity(), array=bits)
+    with pytest.raises(ss.errors.TooLarge, match="given 199 parents would have"):
+        ss.models.to_bayes_net(ss.MarkovNet(check))

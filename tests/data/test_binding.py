@@ -1,6 +1,10 @@
 import datetime
+from decimal import Decimal
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import sepset as ss
@@ -121,3 +125,29 @@ def test_a_text_that_often_means_missing_is_a_state_with_a_note(text):
     assert rows.variables["a"].states == tuple(sorted([text, "x"]))
     (note,) = rows.notes
     assert f"'a' holds the text {text!r}" in note
+
+
+def test_decimals_are_real_numbers_in_every_frame():
+    cells = [Decimal("1.5"), None, Decimal("2.25")]
+    for rows in (
+        {"x": cells},
+        pd.DataFrame({"x": cells}),
+        pl.DataFrame({"x": cells}),
+        pa.table({"x": cells}),
+    ):
+        found = ss.Dataset(rows)
+        assert found.variables["x"] == Real("x")
+        np.testing.assert_array_equal(found.values("x"), [1.5, np.nan, 2.25])
+    whole = ss.Dataset({"x": [Decimal(1), None, Decimal(0)]})
+    assert whole.variables["x"].states == (0, 1)
+    assert "whole numbers as floats" in whole.notes[0]
+
+
+def test_categories_that_are_whole_floats_are_integers():
+    column = pd.Series([1, 0, None, 1]).astype("category")  # pandas has made floats of them
+    for rows in (pd.DataFrame({"x": column}), pa.table({"x": pa.array([1.0, 0.0, None]).dictionary_encode()})):
+        states = ss.Dataset(rows).variables["x"].states
+        assert sorted(states) == [0, 1]
+        assert {type(state) for state in states} == {int}
+    halves = pd.DataFrame({"x": pd.Categorical([0.5, 1.0])})
+    assert ss.Dataset(halves).variables["x"].states == (0.5, 1.0)

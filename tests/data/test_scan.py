@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 
+import pandas as pd
+import polars as pl
 import pytest
 
+from sepset.data.dataset import Dataset
 from sepset.data.scan import compression, connected, file_format, scanned
-from sepset.errors import ArgumentError, FileFormatError
+from sepset.errors import ArgumentError, DataError, FileFormatError
+from sepset.variables.variable import Discrete
 
 
 @pytest.mark.parametrize(
@@ -48,3 +53,20 @@ def test_connections_turn_errors_into_ours(tmp_path):
     with pytest.raises(FileFormatError, match=r"x\.csv"), connected(tmp_path / "x.csv") as connection:
         connection.sql("SELECT nonsense")
     assert (compression(Path("a.csv.gz")), compression(Path("a.csv"))) == ("gzip", "none")
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_durations_in_parquet_are_refused_as_in_frames(library, tmp_path):
+    spans = [datetime.timedelta(days=1), datetime.timedelta(days=2)]
+    frame = (
+        pd.DataFrame({"x": spans, "y": ["u", "v"]}) if library == "pandas" else pl.DataFrame({"x": spans, "y": [1, 2]})
+    )
+    file = tmp_path / "spans.parquet"
+    if library == "pandas":
+        frame.to_parquet(file)
+    else:
+        frame.write_parquet(file)
+    for rows in (frame, file):
+        with pytest.raises(DataError, match=r"Column 'x' holds .*Convert the column or leave it out"):
+            Dataset(rows)
+    assert Dataset(file, [Discrete("y", ("u", "v") if library == "pandas" else (1, 2))]).num_rows == 2

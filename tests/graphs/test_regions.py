@@ -103,3 +103,11 @@ def test_a_model_is_not_its_scopes():
         with pytest.raises(ScopeError, match=r"\[cpd.scope for cpd in model.cpds\]"):
             make(model)
     assert len(bethe_graph([cpd.scope for cpd in model.cpds])) == 10
+
+
+def test_a_graph_is_not_its_scopes():
+    edges = [("A", "B"), ("B", "C")]
+    for graph in (ss.DAG(edges), UndirectedGraph(edges), nx.Graph(edges), "A -> B"):
+        for make in (bethe_graph, cluster_variation_graph):
+            with pytest.raises(ScopeError, match="made of scopes; found a "):
+                make(graph)

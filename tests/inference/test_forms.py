@@ -476,3 +476,20 @@ def test_the_maximum_of_a_kernel_density_is_refused_with_what_to_do():
         ss.errors.NotClosed, match=r"Query its distribution; or leave out `over=` .* if none has kernels"
     ):
         ss.map_assignment(MIDDLE)
+
+
+def test_rows_that_miss_a_dozen_of_many_parents_are_counted():
+    """Expected counts of a family against a sum over all completions of the row."""
+    rng, missing = np.random.default_rng(5), 12
+    weights, chances = rng.normal(size=32), rng.uniform(0.2, 0.8, 32)
+    x, y = [ss.Discrete(f"x{i}") for i in range(32)], ss.Discrete("y")
+    tables = (ss.TableCPD(v, [1.0 - p, p]) for v, p in zip(x, chances, strict=True))
+    net = ss.BayesNet(*tables, ss.LogisticCPD(y, dict(zip(x, weights.tolist(), strict=True)), bias=-1.0))
+    row = rng.integers(0, 2, 32)
+    cell = {v.name: [None if i < missing else int(row[i])] for i, v in enumerate(x)}
+    found = ss.learning.expected_counts(net, ss.Dataset({**cell, "y": [1]}, net.variables), families=[(x[0], y)])
+    hidden = np.array(list(itertools.product((0, 1), repeat=missing)))
+    odds = hidden @ weights[:missing] + row[missing:] @ weights[missing:] - 1.0
+    mass = np.where(hidden, chances[:missing], 1.0 - chances[:missing]).prod(axis=1) / (1.0 + np.exp(-odds))
+    expected = np.bincount(hidden[:, 0], mass, 2) / mass.sum()
+    np.testing.assert_allclose(found.tables[0].reshape(2, 2)[:, 1], expected, atol=CLOSE)

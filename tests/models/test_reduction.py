@@ -10,7 +10,16 @@ from hypothesis import given, settings, strategies as st
 
 from sepset.errors import TooLarge
 from sepset.factors.block import FactorBlock
-from sepset.factors.potentials import AllDifferent, Parity, Potts, TruncatedLinear
+from sepset.factors.potentials import (
+    AllDifferent,
+    AtLeastOne,
+    Cardinality,
+    Parity,
+    Potts,
+    RobustPotts,
+    TruncatedLinear,
+)
+from sepset.models import reduction
 from sepset.models.reduction import reduced, scaled_block
 from sepset.problem import Problem
 from sepset.variables.evidence import resolve
@@ -71,12 +80,51 @@ def test_powers_of_blocks(block, power):
     np.testing.assert_allclose(scaled_block(block, power, VARIABLES).log_values(codes), expected, atol=1e-9)
 
 
-def test_a_long_parity_check_reduces_to_a_table_or_refuses():
+def test_a_long_potential_reduces_to_a_table_or_is_refused():
     bits = Universe([Discrete.array("b", 40)])
     problem = Problem(bits, (FactorBlock(np.arange(40)[None], (2,) * 40, values=Parity()),))
     known = {f"b[{i}]": 1 for i in range(37)}
     _, (part,) = reduced(problem, resolve(known, bits))
     odd = np.array(list(itertools.product((0, 1), repeat=3)))
     np.testing.assert_array_equal(np.isfinite(part.log_values(odd)), odd.sum(1) % 2 == 1)
+    grouped = Problem(bits, (FactorBlock(np.arange(40)[None], (2,) * 40, values=RobustPotts(1.0, limit=2)),))
     with pytest.raises(TooLarge):
-        reduced(problem, resolve({"b[0]": 1}, bits))
+        reduced(grouped, resolve({"b[0]": 1}, bits))
+
+
+@pytest.mark.parametrize(
+    ("potential", "card", "arity"),
+    [
+        (Parity(), 2, 6),
+        (AtLeastOne(), 2, 6),
+        (Cardinality((0.5, -np.inf, 1.0, -0.25, 0.0, 2.0, 0.125)), 2, 6),
+        (AllDifferent(), 5, 4),
+        (RobustPotts(2.0, limit=2), 3, 5),
+    ],
+)
+def test_evidence_leaves_named_potentials_without_a_table(potential, card, arity, monkeypatch):
+    monkeypatch.setattr(reduction, "WIDE", 1)
+    variables = Universe([Discrete(f"x{i}", card) for i in range(arity)])
+    problem = Problem(variables, (FactorBlock([range(arity)], (card,) * arity, values=potential),))
+    table = potential.table((card,) * arity)
+    for codes in itertools.product(range(card), repeat=2):
+        kept, blocks = reduced(problem, resolve({"x3": codes[0], "x1": codes[1]}, variables))
+        left = np.moveaxis(table, (3, 1), (0, 1))[codes]
+        made = Problem(kept, blocks)
+        cells = np.array(list(itertools.product(range(card), repeat=arity - 2)))
+        found = np.array([np.prod([_value(f, kept, cell) for f in made.factors()]) for cell in cells])
+        np.testing.assert_allclose(found, left.reshape(-1), rtol=1e-12)
+
+
+def _value(factor, variables, cell):
+    return np.exp(factor.log_value({v: v.states[cell[variables.id(v)]] for v in factor.scope}))
+
+
+def test_a_parity_check_of_hundreds_is_reduced():
+    bits = Universe([Discrete.array("bit", 300)])
+    kept, blocks = reduced(
+        Problem(bits, (FactorBlock([range(300)], (2,) * 300, values=Parity()),)),
+        resolve({bits[7]: 1, bits[9]: 1}, bits),
+    )
+    assert len(kept) == 298
+    assert [block.potential for block in blocks if len(block)] == [Parity()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -12,15 +13,18 @@ from sepset.base.text import listing
 from sepset.cpds.table import TableCPD
 from sepset.engine.engine import Engine
 from sepset.engine.kept import engine_for
-from sepset.errors import NotApplicable
+from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.table import Table
 from sepset.graphs.elimination import eliminate_graph
 from sepset.graphs.equivalence import directed_imap
-from sepset.graphs.graph import UndirectedGraph
+from sepset.graphs.graph import DAG, UndirectedGraph
 from sepset.inference.plan import interaction_graph
 from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
 from sepset.variables.variable import VariableLike
+
+MOST_ENTRIES = 2**27
+"""The largest table of a network that is made of another model: a gibibyte."""
 
 
 @translated
@@ -48,6 +52,7 @@ def to_bayes_net(model: Model, *, order: Sequence[VariableLike] | None = None) -
     hidden = [v.name for v in problem.variables[problem.num_visible :]]
     graph = _without(interaction_graph(problem, everything), hidden)
     dag = directed_imap(graph, order=_names(order))
+    _require_small(model, dag)
     engine = engine_for(model)
     notes: list[str] = []
     cpds = [_conditional(engine, name, dag.parents(name), notes) for name in dag.topological_order]
@@ -61,6 +66,18 @@ def _without(graph: UndirectedGraph, hidden: Sequence[str]) -> UndirectedGraph:
     visible = without(graph, hidden)
     fill = eliminate_graph(graph, hidden, keep=visible).fill_edges
     return UndirectedGraph(graph.nodes, [*graph.edges, *fill]).subgraph(visible)
+
+
+def _require_small(model: Model, dag: DAG) -> None:
+    """Raise if a table of the network would be too large, before smaller ones are made."""
+    sizes = {name: model.variables.named(name).num_states for name in dag.nodes}
+    entries = {name: math.prod(sizes[n] for n in (name, *dag.parents(name))) for name in dag.nodes}
+    largest = max(entries, key=entries.__getitem__, default=None)
+    if largest is not None and entries[largest] > MOST_ENTRIES:
+        raise TooLarge(
+            f"The table of {largest} given {len(dag.parents(largest))} parents would have {entries[largest]:.3g} "
+            f"entries; at most {MOST_ENTRIES:,} are allowed. Try another order=, or ask the model itself."
+        )
 
 
 def _names(order: Iterable[VariableLike] | None) -> list[str] | None:

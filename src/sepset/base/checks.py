@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.base.frozen import read_only
+from sepset.base.labels import without_labels
 from sepset.base.text import alternatives, brief, nearest
 from sepset.errors import ArgumentError, DataError, ModelError, SepsetError
 
@@ -198,8 +199,9 @@ def finite_array(owner: str, name: str, values: ArrayLike) -> Floats:
     >>> finite_array("Dirichlet", "alpha", [1, 2]).tolist()
     [1.0, 2.0]
     """
+    numbers = without_labels(values, name)
     try:
-        found = np.array(values, dtype=np.float64)
+        found = np.array(numbers, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ModelError(f"{owner} needs numbers as {name}; found {brief(values)}.") from error
     if not found.size or not np.isfinite(found).all():

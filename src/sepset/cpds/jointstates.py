@@ -63,6 +63,11 @@ class Undivided(DiscreteCPD):
         """Those of the CPD."""
         return self.cpd.parameters
 
+    @property
+    def label(self) -> str:
+        """That of the CPD, which users know."""
+        return self.cpd.label
+
     def decomposition(self) -> None:
         """None: there are no factors without evidence."""
 

@@ -21,6 +21,7 @@ from sepset.base.checks import one_of
 from sepset.base.display import Shown, Tabulated
 from sepset.base.foreign import often
 from sepset.base.frozen import fill, made
+from sepset.base.labels import by_label
 from sepset.base.leastsquares import LinearFit, fit_rows
 from sepset.base.logarithms import LOG_2PI
 from sepset.cpds.counts import checked_weights, joint_codes, num_rows_of
@@ -507,6 +508,7 @@ def _coefficients(
         if given:
             raise ModelError(f"{child.name} has real parents; give coefficients=, one column per coordinate of them.")
         coefficients = np.zeros((size, 0))
+    coefficients = by_label(coefficients)
     if not isinstance(coefficients, Mapping):
         return shaped(coefficients, shape, (size, width(given)), what)
     parts = {

@@ -16,6 +16,7 @@ from sepset.base.checks import whole
 from sepset.base.display import Shown
 from sepset.base.foreign import often
 from sepset.base.frozen import fill, read_only
+from sepset.base.labels import by_label
 from sepset.base.lazy import lazy
 from sepset.base.optimize import log_softmax, minimize, minimize_sparse, softmax
 from sepset.cpds.contexts import by_state, shown_terms, titles
@@ -32,6 +33,7 @@ from sepset.errors import ModelError, NotApplicable
 from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope, check_size, num_entries
 from sepset.factors.chains import RunningSums, in_one_order
 from sepset.factors.decomposition import Concave, Decomposition
+from sepset.factors.entries import labeled_rows, row_of
 from sepset.factors.labels import name_of
 from sepset.factors.table import Table
 from sepset.kernels.buckets.causes import FIRST
@@ -485,14 +487,17 @@ class PenalizedFit:
 
 
 def _bias(cpd: LogisticCPD, bias: ArrayLike) -> Floats:
-    numbers, k = np.array(bias, dtype=np.float64), cpd.child.num_states
+    numbers, k = np.array(labeled_rows(bias, cpd.child, None, cpd), dtype=np.float64), cpd.child.num_states
     if numbers.shape == () and (k == 2 or numbers == 0.0):
         numbers = np.eye(k)[-1] * numbers
     return _finite(cpd, numbers, (k,), "the bias")
 
 
 def _weights(cpd: LogisticCPD, parent: Discrete, given: ArrayLike) -> Floats:
-    numbers, k = np.array(given, dtype=np.float64), cpd.child.num_states
+    k = cpd.child.num_states
+    if k == 2 and isinstance(named := by_label(given), Mapping):
+        given = row_of(parent, named, cpd)
+    numbers = np.array(labeled_rows(given, cpd.child, parent, cpd), dtype=np.float64)
     if k == 2 and numbers.shape == ():
         numbers = np.where(np.arange(parent.num_states) == 0, 0.0, numbers)
     if k == 2 and numbers.shape == (parent.num_states,):

@@ -14,6 +14,7 @@ from sepset.base.checks import finite_array
 from sepset.base.display import Shown
 from sepset.base.foreign import often
 from sepset.base.frozen import fill
+from sepset.base.labels import by_label
 from sepset.base.optimize import maximize
 from sepset.cpds.contexts import by_state, setting, shown_causes, shown_terms, titles
 from sepset.cpds.counts import Configurations, column, decode, expected_log
@@ -29,6 +30,7 @@ from sepset.cpds.table import TableCPD
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope, check_size, num_entries
 from sepset.factors.decomposition import Concave, Decomposition
+from sepset.factors.entries import labeled_rows
 from sepset.factors.labels import name_of
 from sepset.semiring import SUM, Semiring
 from sepset.variables.matching import Match, state_codes
@@ -561,6 +563,7 @@ def _off_code(variable: Discrete) -> int:
 
 def _activation(cpd: NoisyOr, parent: Discrete, effect: Effect) -> Floats:
     """The contributions (off, on) of each state of a parent."""
+    effect = by_label(effect)
     if isinstance(effect, Mapping):
         chances = np.zeros(parent.num_states)
         for state, chance in effect.items():
@@ -586,7 +589,7 @@ def _chances(cpd: NoisyOr, chances: Floats, what: str) -> Floats:
 
 def _contribution(cpd: NoisyMax, effect: ArrayLike, parent: Discrete | None) -> Floats:
     """The rows of a parent's contribution (or the leak's single row), checked."""
-    rows = finite_array(name_of(cpd), "contribution", effect)
+    rows = finite_array(name_of(cpd), "contribution", labeled_rows(effect, cpd.child, parent, cpd))
     shape = (1 if parent is None else parent.num_states, cpd.child.num_states)
     what = "the leak" if parent is None else parent.name
     if rows.shape != shape and (parent is not None or rows.shape != shape[1:]):

@@ -420,6 +420,9 @@ class IncompleteRows(Values[C]):
         """The CPD estimated from flat statistics and a prior: its objective is at least that of this one."""
         raise self._no_expectations()
 
+    def check_bounded(self, prior: PriorTerm | None = None) -> None:
+        """Raise if the likelihood is unbounded where these parameters are."""
+
     def expected_contexts(self, stats: Floats) -> Contexts | None:
         """The counts of rows in each context, from flat statistics; None if there are no contexts."""
         return None

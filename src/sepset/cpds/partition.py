@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.display import Shown
 from sepset.base.frozen import fill
+from sepset.base.labels import without_labels
 from sepset.cpds.contexts import shown_parts
 from sepset.cpds.counts import joint_codes
 from sepset.cpds.cpd import ParameterBlock
@@ -65,7 +66,7 @@ class PartitionCPD(DiscreteCPD):
     ) -> None:
         self._init(child, given, block)
         check_size(self.parents)
-        rows = np.array(distributions, dtype=np.float64)
+        rows = np.array(without_labels(distributions, "distributions of parts"), dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != child.num_states or not len(rows):
             raise ModelError(f"{self!r} needs rows of {child.num_states} probabilities; found the shape {rows.shape}.")
         fill(self, parts=_checked_parts(self, parts, len(rows)), distributions=rows)

@@ -504,11 +504,15 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         """Least squares on expected moments, or the mode under a prior; contexts without rows are unchanged."""
         rest = prior if prior is None else replace(prior, rows=None)
         made = self.maximized(self.scatters(self.joined(stats, prior)), rest, unseen="keep")
-        density = None if rest is None else rest.density
-        keeps = isinstance(density, RegressionDensity) and not density.is_flat
-        if not keeps and made.covariance.min() <= self.smallest:
-            raise NotClosed(f"{name_of(self.cpd)} fits some rows exactly; {COLLAPSE}")
+        self.of(made).check_bounded(prior)
         return made
+
+    def check_bounded(self, prior: PriorTerm | None = None) -> None:
+        """Raise if a variance reached zero, unless a prior keeps it away from there."""
+        density = None if prior is None else prior.density
+        keeps = isinstance(density, RegressionDensity) and not density.is_flat
+        if not keeps and self.cpd.covariance.min() <= self.smallest:
+            raise NotClosed(f"{name_of(self.cpd)} fits some rows exactly; {COLLAPSE}")
 
     def expected_contexts(self, stats: Floats) -> Contexts:
         """The counts of rows in each joint state of the discrete parents."""

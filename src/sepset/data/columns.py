@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -93,13 +93,27 @@ def is_missing(value: object) -> bool:
 
 
 def as_state(value: object) -> object:
-    """A Python scalar for a NumPy scalar, and its text for an interval, as `pandas.cut` makes them.
+    """A Python scalar for a NumPy scalar, a float for a decimal, and its text for an interval of `pandas.cut`.
 
     >>> import pandas as pd
-    >>> as_state(pd.Interval(0, 1)), as_state(np.int64(3))
-    ('(0, 1]', 3)
+    >>> from decimal import Decimal
+    >>> as_state(pd.Interval(0, 1)), as_state(np.int64(3)), as_state(Decimal("1.5"))
+    ('(0, 1]', 3, 1.5)
     """
+    if type(value).__name__ == "Decimal":
+        return float(value)  # type: ignore[arg-type]  # a decimal is a number
     return str(value) if type(value).__name__ == "Interval" else plain(value)
+
+
+def as_categories(values: Iterable[object]) -> tuple[object, ...]:
+    """The states of a categorical column; whole numbers that are floats, as missing cells make them, are integers.
+
+    >>> as_categories([0.0, 1.0]), as_categories([0.5, 1.0])
+    ((0, 1), (0.5, 1.0))
+    """
+    states = tuple(map(as_state, values))
+    are_whole = all(state is None or (isinstance(state, float) and state.is_integer()) for state in states)
+    return tuple(None if state is None else int(state) for state in states) if are_whole else states  # type: ignore[call-overload]
 
 
 def from_array(values: AnyArray) -> Column:

@@ -26,6 +26,7 @@ from sepset.data.export import EXPORTS, state_objects
 from sepset.data.filecolumns import FileRows, file_columns, naming
 from sepset.data.frames import open_frame
 from sepset.data.partition import dealt, fold_numbers, in_first_part
+from sepset.data.rowlabels import in_row_order
 from sepset.errors import DataError, ScopeError
 from sepset.variables.array import VariableArray
 from sepset.variables.matching import has_states_of
@@ -115,7 +116,7 @@ class Dataset(Frozen, Tabulated):
         bound, columns, notes = bind_frame(
             opened if by_name is None else opened.without(by_name), scope, missing_columns
         )
-        given = weights if by_name is None else opened.numbers(by_name)
+        given = in_row_order(weights, frame) if by_name is None else opened.numbers(by_name)
         kept = frame.weights if isinstance(frame, Dataset) and given is None else given
         inherited = notes if notes_kept is None else notes_kept
         self._fill(bound, columns, num_rows, None if kept is None else row_weights(kept, num_rows), inherited)

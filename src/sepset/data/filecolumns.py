@@ -181,7 +181,7 @@ def _opened(
             return FileRows(file, tuple(scan.columns), {}, is_text)
         quoted = (f'"{scan.columns[name].replace(chr(34), chr(34) * 2)}"' for name in wanted)
         frame = open_frame(scan.relation.select(", ".join(quoted)) if scan.table is None else scan.table)
-        found = {name: _owned(frame.read(scan.columns[name])) for name in wanted}
+        found = {name: _owned(frame.read(scan.columns[name], name)) for name in wanted}
         return FileRows(file, tuple(scan.columns), found, is_text)
 
 

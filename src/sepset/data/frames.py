@@ -13,8 +13,9 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.text import brief, listing, nearest
 from sepset.base.threads import abandonable
-from sepset.data.columns import Cells, Column, Levels, as_state, drop_missing, from_array, from_objects, numbers_of
+from sepset.data.columns import Cells, Column, Levels, as_categories, drop_missing, from_array, from_objects, numbers_of
 from sepset.data.duplicates import group_numbers
+from sepset.data.rowlabels import check_columns
 from sepset.errors import DataError
 
 if TYPE_CHECKING:
@@ -36,12 +37,12 @@ class Frame:
     cells: Callable[[str], Column]
     is_pandas: bool = False
 
-    def read(self, name: str) -> Column:
-        """The plain form of one column; errors name it."""
+    def read(self, name: str, label: str | None = None) -> Column:
+        """The plain form of one column; errors name it, by a label where its name is another."""
         try:
             return self.cells(name)
         except DataError as error:
-            raise DataError(f"Column {name!r}: {error}") from error
+            raise DataError(f"Column {label or name!r}: {error}") from error
 
     def without(self, name: str) -> Frame:
         """The same frame less one column."""
@@ -166,7 +167,9 @@ def _mapping_frame(columns: Mapping[Any, object], wanted: Iterable[str] | None =
     names = _names(columns)
     known = None if wanted is None else set(wanted)
     asked = names if known is None else [name for name in names if name in known] or names[:1]  # one: how many rows
-    plain = {name: _checked_column(name, columns[name]) for name in asked}
+    given = {name: columns[name] for name in asked}
+    check_columns(given)
+    plain = {name: _checked_column(name, cells) for name, cells in given.items()}
     sizes = list(map(len, plain.values()))
     if len(set(sizes)) > 1:
         found = ", ".join(f"{name!r}: {size}" for name, size in list(zip(plain, sizes, strict=True))[:8])
@@ -226,7 +229,7 @@ def _pandas_column(series: Any) -> Column:
 
     dtype: Any = series.dtype
     if isinstance(dtype, pd.CategoricalDtype):
-        return Levels(series.array.codes, tuple(map(as_state, dtype.categories.tolist())), fixed=True)
+        return Levels(series.array.codes, as_categories(dtype.categories.tolist()), fixed=True)
     if isinstance(dtype, pd.IntervalDtype):
         return _pandas_column(series.astype("category"))
     if isinstance(dtype, pd.ArrowDtype) and str(dtype.pyarrow_dtype).startswith("dictionary"):
@@ -305,7 +308,8 @@ def _arrow_levels(encoded: Any, *, fixed: bool) -> Levels:
     indices = encoded.indices
     if indices.null_count:
         indices = indices.cast(pa.int64()).fill_null(-1)
-    return drop_missing(indices.to_numpy(zero_copy_only=False), encoded.dictionary.to_pylist(), fixed)
+    values = encoded.dictionary.to_pylist()
+    return drop_missing(indices.to_numpy(zero_copy_only=False), as_categories(values) if fixed else values, fixed)
 
 
 def replayable(data: object) -> object:

@@ -5,6 +5,7 @@ Paths are parameters, never parts of a query, and no pattern in a path is expand
 
 from __future__ import annotations
 
+import base64
 import csv
 import glob
 import gzip
@@ -145,7 +146,32 @@ def _parquet(connection: duckdb.DuckDBPyConnection, file: Path) -> Scan:
     leaves = abandonable(lambda: connection.execute(leaf_names, pattern).fetchall(), stop=connection.interrupt)
     found = list(relation.columns)
     names = [name for (name,) in leaves] if len(leaves) == len(found) else found
-    return Scan(relation, dict(zip(names, found, strict=True)), is_text=False)
+    return Scan(_with_durations(connection, relation, pattern), dict(zip(names, found, strict=True)), is_text=False)
+
+
+def _with_durations(
+    connection: duckdb.DuckDBPyConnection, relation: duckdb.DuckDBPyRelation, pattern: list[str]
+) -> duckdb.DuckDBPyRelation:
+    """The relation with durations as such: Parquet stores them as integers, and only Arrow's schema tells of them."""
+    written = "SELECT value FROM parquet_kv_metadata(?) WHERE decode(key) = 'ARROW:schema'"
+    schemas = abandonable(lambda: connection.execute(written, pattern).fetchall(), stop=connection.interrupt)
+    durations = _durations(schemas[0][0]) if schemas else set()
+    if durations.isdisjoint(relation.columns):
+        return relation
+    quoted = [(name, f'"{name.replace(chr(34), chr(34) * 2)}"') for name in relation.columns]
+    return relation.project(
+        ", ".join(f"to_microseconds({column}) AS {column}" if name in durations else column for name, column in quoted)
+    )
+
+
+def _durations(schema: bytes) -> set[str]:
+    """The names of durations in a schema of Arrow; none where Arrow is not installed."""
+    try:
+        import pyarrow as pa
+    except ImportError:
+        return set()
+    read = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(schema)))
+    return {field.name for field in read if pa.types.is_duration(field.type)}
 
 
 def _feather(connection: duckdb.DuckDBPyConnection, file: Path) -> Scan:
@@ -154,7 +180,7 @@ def _feather(connection: duckdb.DuckDBPyConnection, file: Path) -> Scan:
     tables = require("pyarrow.feather", "pandas", "Reading Feather files")
     try:
         table = abandonable(partial(tables.read_table, str(file), memory_map=True))
-    except (arrow.ArrowException, OSError) as error:
+    except (arrow.ArrowException, OSError, TypeError) as error:  # pandas cannot make up every type it has written
         raise FileFormatError(f"it cannot be read: {error}.", file=str(file)) from error
     twice = [name for name, count in Counter(table.column_names).items() if count > 1]
     if twice:

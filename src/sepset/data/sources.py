@@ -19,6 +19,7 @@ from sepset.data.dataset import Dataset
 from sepset.data.engines import LazyRows
 from sepset.data.files import read_dataset
 from sepset.data.frames import is_lazy, open_frame, opened_frame
+from sepset.data.rowlabels import in_row_order
 from sepset.data.scan import scanned
 from sepset.data.suggestions import column_names
 from sepset.errors import DataError
@@ -194,7 +195,7 @@ def _completed(coded: Dataset, data: object, wanted: tuple[Discrete | Vector, ..
     if others or isinstance(weights, str):
         rows = coded.with_columns(Dataset(data, others, missing_columns="allow", weights=weights))
     else:
-        rows = _weighed(coded, weights)
+        rows = _weighed(coded, in_row_order(weights, data))
     return rows if tuple(rows.variables) == wanted else rows.select(wanted)
 
 

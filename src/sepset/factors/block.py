@@ -209,7 +209,8 @@ class FactorBlock(Frozen):
 
     def __repr__(self) -> str:
         what = self.potential or ("one table" if self.shared else "tables")
-        return f"FactorBlock({len(self)} x {what} over {self.cards})"
+        over = self.cards if self.arity <= 8 else f"{self.arity} variables"
+        return f"FactorBlock({len(self)} x {what} over {over})"
 
 
 class Single(Frozen):

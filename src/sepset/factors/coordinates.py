@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.labels import in_order, without_labels
 from sepset.base.text import brief
 from sepset.errors import ArgumentError, ModelError, ScopeError
 from sepset.factors.algebra import AnyVariable, Assignment, Columns, check_scope, find, num_entries
@@ -158,6 +159,16 @@ def findings(scope: Sequence[Vector], assignment: Assignment) -> tuple[tuple[Vec
     return tuple(scope[i] for i in order), np.concatenate([np.empty(0), *(found[i] for i in order)])
 
 
+def moments_by_name(scope: Sequence[Vector], mean: ArrayLike, covariance: ArrayLike) -> tuple[ArrayLike, ArrayLike]:
+    """A mean and a covariance in the order of the scope, where a pandas series and frame name the coordinates.
+
+    >>> moments_by_name([Real("x")], 1.0, 2.0)
+    (1.0, 2.0)
+    """
+    names = coordinate_names(scope)
+    return in_order(mean, names, "a mean"), in_order(covariance, names, "a covariance")
+
+
 def shaped(value: ArrayLike, prefix: tuple[int, ...], core: tuple[int, ...], what: str) -> Floats:
     """`value` as a flat-prefixed array `[entries, *core]`; axes of length one in `core` may be left out.
 
@@ -166,8 +177,9 @@ def shaped(value: ArrayLike, prefix: tuple[int, ...], core: tuple[int, ...], wha
     >>> shaped([1.0, 2.0], (2,), (1, 1), "covariances").shape, shaped([[1.0], [2.0]], (2,), (1, 1), "slopes").shape
     ((2, 1, 1), (2, 1, 1))
     """
+    numbers = without_labels(value, what)
     try:
-        array = np.array(value, dtype=np.float64)
+        array = np.array(numbers, dtype=np.float64)
     except (TypeError, ValueError):
         raise ModelError(f"The {what} are real numbers; found {value!r}.") from None
     count = int(np.prod(prefix, dtype=np.int64))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
+from sepset.base.labels import by_label, has_labels
 from sepset.errors import ModelError, ScopeError, StateError
 from sepset.factors.algebra import check_size, num_entries
 from sepset.factors.framerows import is_frame, named_rows
@@ -102,7 +103,8 @@ def row_place(cpd: Conditional, states: object) -> int:
 
 
 def row_of(child: Discrete, row: object, owner: object) -> Floats:
-    """One row of probabilities from a sequence, or from a mapping that names every state."""
+    """One row of probabilities from a sequence, or from a mapping or pandas series that names every state."""
+    row = by_label(row)
     if isinstance(row, Mapping):
         values = np.full(child.num_states, np.nan)
         for state, value in row.items():
@@ -118,6 +120,29 @@ def row_of(child: Discrete, row: object, owner: object) -> Floats:
     if values.shape != (child.num_states,):
         raise ModelError(f"{name_of(owner)} needs rows of {child.num_states} numbers; found {values.shape}: {row!r}.")
     return values
+
+
+def labeled_rows(rows: Any, child: Discrete, parent: Discrete | None, owner: object) -> Any:
+    """A row per state of a parent, or one row without a parent, by the labels that a pandas series or frame has.
+
+    Whatever has no labels comes back as it is.
+
+    >>> import pandas as pd
+    >>> grass, rain = Discrete("grass", ("dry", "wet")), Discrete("rain", ("no", "yes"))
+    >>> frame = pd.DataFrame({"wet": [0.8, 0.1], "dry": [0.2, 0.9]}, index=["yes", "no"])
+    >>> labeled_rows(frame, grass, rain, "grass").tolist()
+    [[0.9, 0.1], [0.2, 0.8]]
+    """
+    if not has_labels(rows):
+        return rows
+    if parent is None:
+        return row_of(child, named_rows(rows, child, parents=(), label=name_of(owner)), owner)
+    named = named_rows(rows, child, parents=[parent], label=name_of(owner))
+    found = {parent.code(state): row for state, row in named.items()}
+    absent = [state for code, state in enumerate(parent.states) if code not in found]
+    if absent:
+        raise ModelError(f"{name_of(owner)} was given no row for {parent.name}={absent[0]!r}.")
+    return np.stack([row_of(child, found[code], owner) for code in range(parent.num_states)])
 
 
 def _number(value: Any, owner: object) -> float:

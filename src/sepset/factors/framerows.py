@@ -9,6 +9,7 @@ Three forms are read, in pandas, polars and Arrow:
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -49,6 +50,9 @@ def named_rows(table: Any, child: Named, *, parents: Sequence[Named], label: str
     if type(table).__name__ == "Series":
         table = _framed(table, label)
     names = [_name(parent) for parent in parents]
+    axes = labeled_cells(table, {*names, _name(child)})
+    if axes is not None:
+        return _tidy(axes, child, parents, label)
     columns = _columns(table, {*names, _name(child)})
     if set(names) <= set(columns) and (names or _name(child) in columns or library_name(table) != "pandas"):
         rest = [key for key in columns if key not in names]
@@ -59,6 +63,29 @@ def named_rows(table: Any, child: Named, *, parents: Sequence[Named], label: str
             f"{listing(list(columns))}."
         )
     return _labeled(table, child, parents, label)
+
+
+def labeled_cells(table: Any, names: set[str]) -> dict[Any, list[Any]] | None:
+    """The cells of a pandas series or frame as tidy columns, where the levels of its axes have exactly these names.
+
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"rain": ["no", "yes", "yes"], "grass": ["dry", "wet", "wet"]})
+    >>> labeled_cells(pd.crosstab(rows.grass, rows.rain), {"rain", "grass"})
+    {'grass': ['dry', 'dry', 'wet', 'wet'], 'rain': ['no', 'yes', 'no', 'yes'], ('value',): [1, 0, 0, 2]}
+    """
+    if library_name(table) != "pandas":
+        return None
+    levels = [name for axis in table.axes for name in axis.names]
+    if len(levels) != len(names) or set(levels) != names:
+        return None
+    labels = [[_listed(label) for label in axis.tolist()] for axis in table.axes]
+    lines = [sum(parts, ()) for parts in itertools.product(*labels)]
+    columns: dict[Any, list[Any]] = {name: [line[place] for line in lines] for place, name in enumerate(levels)}
+    return {**columns, ("value",): table.to_numpy().reshape(-1).tolist()}
+
+
+def _listed(label: Any) -> tuple[Any, ...]:
+    return label if isinstance(label, tuple) else (label,)
 
 
 def _is_tidy(rest: Sequence[Any], child: Named) -> bool:

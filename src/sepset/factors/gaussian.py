@@ -24,6 +24,7 @@ from sepset.factors.coordinates import (
     coordinate_names,
     findings,
     matrix,
+    moments_by_name,
     places,
     row_entries,
     shaped,
@@ -107,6 +108,7 @@ class CanonicalGaussian(Tabulated):
         """
         variables = continuous_scope(scope)
         size = width(variables)
+        mean, covariance = moments_by_name(variables, mean, covariance)
         mu, sigma = shaped(mean, (), (size,), "means"), shaped(covariance, (), (size, size), "covariances")
         check_covariances(mu, sigma)
         chol = Cholesky.of(sigma)

@@ -39,6 +39,7 @@ from sepset.factors.coordinates import (
     continuous_scope,
     coordinate_names,
     findings,
+    moments_by_name,
     places,
     point,
     shaped,
@@ -85,6 +86,7 @@ class Gaussian(Report):
     def __init__(self, scope: Iterable[Vector] | Vector, mean: ArrayLike, *, covariance: ArrayLike) -> None:
         variables = continuous_scope(scope)
         size = width(variables)
+        mean, covariance = moments_by_name(variables, mean, covariance)
         mu, sigma = shaped(mean, (), (size,), "means")[0], shaped(covariance, (), (size, size), "covariances")[0]
         check_covariances(mu[None], sigma[None])
         fill(self, scope=variables, mu=np.array(mu), covariance=symmetric(sigma))

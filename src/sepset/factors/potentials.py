@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -57,6 +58,20 @@ class Automaton:
         return np.array_equal(twice, twice.swapaxes(1, 2))
 
 
+class Rest(NamedTuple):
+    """What evidence leaves of a potential.
+
+    Attributes:
+        potential: of the other variables together; None where they are free.
+        ruled_out: the codes that no other variable can have.
+        is_possible: whether the evidence is.
+    """
+
+    potential: Potential | None = None
+    ruled_out: tuple[int, ...] = ()
+    is_possible: bool = True
+
+
 class Potential(ABC):
     r"""A named function $\log \phi(x_1, \dots, x_k)$ of the codes of its variables."""
 
@@ -76,6 +91,10 @@ class Potential(ABC):
 
     def power(self, exponent: float) -> Potential | None:
         r"""The potential $\phi^s$ for $s \ne 0$; None if it has no such form."""
+        return None
+
+    def reduced(self, codes: Sequence[int], rest: int) -> Rest | None:
+        """What is left of the potential for `rest` other variables, where some have these codes; None if unknown."""
         return None
 
     def log_table(self, cards: Sequence[int]) -> Floats:
@@ -267,6 +286,16 @@ class Parity(_Binary):
         """The running sum modulo two."""
         return (Automaton(np.array([0.0, -np.inf]), np.bitwise_xor),)
 
+    def reduced(self, codes: Sequence[int], rest: int) -> Rest:
+        """The same where the codes have an even sum, else that the others have an odd one.
+
+        >>> Parity().reduced([1, 1], 3).potential, Parity().reduced([1, 0], 3).potential
+        (Parity(), Cardinality(log_numbers=(-inf, 0.0, -inf, 0.0)))
+        """
+        if sum(codes) % 2 == 0:
+            return Rest(self)
+        return Rest(Cardinality(tuple(0.0 if number % 2 else -np.inf for number in range(rest + 1))))
+
 
 @dataclass(frozen=True, slots=True)
 class AtLeastOne(_Binary):
@@ -286,6 +315,10 @@ class AtLeastOne(_Binary):
     def automata(self, cards: Sequence[int]) -> tuple[Automaton, ...]:
         """Whether a one was seen."""
         return (Automaton(np.array([-np.inf, 0.0]), np.bitwise_or),)
+
+    def reduced(self, codes: Sequence[int], rest: int) -> Rest:
+        """Nothing where one code is one, else the same of the others."""
+        return Rest() if any(codes) else Rest(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,6 +340,10 @@ class AllDifferent(_Constraint):
     def automata(self, cards: Sequence[int]) -> tuple[Automaton, ...]:
         """For each code, whether it was seen; a second time is never accepted."""
         return tuple(Automaton(np.zeros(2), partial(_once, code)) for code in range(max(cards)))
+
+    def reduced(self, codes: Sequence[int], rest: int) -> Rest:
+        """The same of the others, which have none of these codes."""
+        return Rest(self, tuple(codes), is_possible=len(set(codes)) == len(codes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,6 +439,10 @@ class Cardinality(Potential):
     def automata(self, cards: Sequence[int]) -> tuple[Automaton, ...]:
         """The running sum."""
         return (Automaton(np.array(self.log_numbers), partial(_sum, len(self.log_numbers) - 1)),)
+
+    def reduced(self, codes: Sequence[int], rest: int) -> Rest:
+        """The function of how many others are one."""
+        return Rest(Cardinality(self.log_numbers[sum(codes) : sum(codes) + rest + 1]))
 
     def power(self, exponent: float) -> Potential | None:
         """The log values times the exponent; None for a negative power of zero."""

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyInts, Floats, Ints
 from sepset.base.frozen import fill, made
+from sepset.base.labels import without_labels
 from sepset.base.logarithms import log_sum
 from sepset.base.threads import spend
 from sepset.errors import ModelError, NotClosed, StateError
@@ -65,7 +66,7 @@ class SparseTable(DiscreteFactor):
     logs: Floats
 
     def __init__(self, scope: Iterable[Discrete] | Discrete, codes: ArrayLike, *, values: ArrayLike) -> None:
-        numbers = np.asarray(values, dtype=np.float64)
+        numbers = np.asarray(without_labels(values, "values"), dtype=np.float64)
         bad = ~(np.isfinite(numbers) & (numbers >= 0))
         if bad.any():
             raise ModelError(f"A table needs finite values >= 0; found {numbers[bad].flat[0]}.")

@@ -11,6 +11,7 @@ from sepset.base.foreign import translated
 from sepset.base.text import counted, joined, listing, nearest
 from sepset.base.threads import require_time
 from sepset.errors import ModelError, ScopeError
+from sepset.graphs.base import Graph
 from sepset.graphs.clusters import ClusterGraph, scope_of
 from sepset.graphs.graph import Node, Nodes
 
@@ -219,6 +220,11 @@ def _closed_under_intersection(sets: list[frozenset[str]]) -> list[frozenset[str
 
 def _scopes(scopes: Iterable[Nodes]) -> list[Scope]:
     """The scopes as names; a model is refused, whose variables are not its scopes."""
+    if isinstance(scopes, Graph | str) or type(scopes).__module__.partition(".")[0] == "networkx":
+        raise ScopeError(
+            f"Region graphs are made of scopes; found a {type(scopes).__name__}. Give tuples of names, such as the "
+            "edges of an undirected graph or the families of a DAG."
+        )
     if hasattr(scopes, "problem"):
         raise ScopeError(
             f"Region graphs are made of scopes; found a {type(scopes).__name__}. Give those of its factors, such as "

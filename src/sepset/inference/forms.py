@@ -82,6 +82,9 @@ MOST_PER_ROW = 2**12
 MOST_JOINT = 2**26
 """The most joint states of a form's variables for which a plan is made that sums its auxiliaries out."""
 
+MOST_COUNTED = 2**20
+"""The most joint states of one row's form that are counted."""
+
 MOST_TOGETHER = 2**22
 """The most entries of the tables of rows that are answered together."""
 
@@ -471,7 +474,7 @@ class PreparedForms:
         deferred = {form.factors[0]: i for i, form in enumerate(self.problem.forms) if form.is_deferred}
         parts: list[list[Any]] = [[] for _ in self.problem.shapes]
         log_partition = np.empty(len(rows))
-        for places, some in rows.alike():
+        for places, some in self._countable(rows, [*deferred.values()]):
             found = self._counted(some, [*deferred.values()], weights[places], workers)
             log_partition[places] = found.log_partition
             for part, one in zip(parts, found.factors, strict=True):
@@ -479,11 +482,20 @@ class PreparedForms:
         joined = [JointCounts.joined(part) if number in deferred else sum(part) for number, part in enumerate(parts)]
         return RowCounts(tuple(joined), log_partition)
 
+    def _countable(self, rows: EvidenceRows, used: Sequence[int]) -> Iterator[tuple[Ints, EvidenceRows]]:
+        """The rows that observe the same variables, as many at a time as their tables allow, and their places."""
+        for places, some in rows.alike():
+            sizes = {i: self._entries(self.problem.forms[i], some) for i in used}
+            wide = [self.problem.forms[i].source for i, size in sizes.items() if size > MOST_COUNTED]
+            if wide:
+                raise TooLarge(f"{wide[0]!r} has too many missing parents in a row to count its joint states.")
+            size = MOST_TOGETHER // max(sizes.values(), default=1)
+            for start in range(0, len(some), size):
+                part = np.arange(start, min(start + size, len(some)))
+                yield places[part], some.take(part)
+
     def _counted(self, rows: EvidenceRows, used: Sequence[int], weights: Floats, workers: Workers) -> RowCounts:
         """The marginals of rows that observe the same variables, those of forms as `JointCounts`."""
-        wide = [self.problem.forms[i] for i in used if self._entries(self.problem.forms[i], rows) > MOST_PER_ROW]
-        if wide:
-            raise TooLarge(f"{wide[0].source!r} has too many missing parents in a row to count its joint states.")
         parts, columns = self._stacked(used, rows)
         problem, places, homes = rewritten(self.problem, range(self.problem.num_factors), parts)
         told = rows.beside([places[parts[i].auxiliaries[0]] for i in used], columns)

@@ -183,6 +183,11 @@ class Blocks:
         """The parameters of each block, as its first CPD has them."""
         return [self.forms[block[0]].of(model.cpds[block[0]]) for block in self.members]
 
+    def check_bounded(self, model: BayesNet, terms: PriorTerms) -> None:
+        """Raise if the likelihood is unbounded where the parameters of a network are."""
+        for own, term in zip(self.firsts(model), terms, strict=True):
+            own.check_bounded(term)
+
     def pooled(self, per_cpd: Sequence[Any], total: float) -> FlatStatistics:
         """The statistics of each block from those of its CPDs; counts negligible among `total` rows are zero."""
         made = []

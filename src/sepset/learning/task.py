@@ -14,6 +14,7 @@ from sepset.base.checks import row_weights
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
 from sepset.data.dataset import Dataset
+from sepset.data.rowlabels import in_row_order
 from sepset.data.sources import Weights, bind, refuse_missing, require_columns, stays
 from sepset.errors import NotApplicable
 from sepset.factors.algebra import Columns
@@ -108,7 +109,7 @@ class Task:
         variables = self.template.variables
         if any(isinstance(v, Vector) and v.size > 1 for v in variables):
             columns, num_rows = complete(self.data, variables)
-            given = None if self.weights is None else row_weights(self.weights, num_rows)
+            given = None if self.weights is None else row_weights(in_row_order(self.weights, self.data), num_rows)
             return CompleteRows(columns, num_rows, given, None)
         rows = self._rows
         refuse_missing(rows, method)

@@ -28,6 +28,9 @@ from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete
 
+WIDE = 2**10
+"""The entries of a table above which evidence leaves a named potential without one, where it can."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reduction:
@@ -108,12 +111,40 @@ def _reduce_many(block: FactorBlock, plan: Reduction) -> Iterator[Block]:
     first, which = group_codes(known[rows], [2] * block.arity)
     for number, pattern in enumerate(known[rows[first]]):
         chosen = rows[which == number]
+        if _is_wide(block, pattern):
+            yield from _reduce_wide(block, plan, chosen, pattern)
+            continue
         logs = _slices(block, chosen, pattern, plan.code[block.scopes[chosen][:, pattern]])
         rest = tuple(c for c, fixed in zip(block.cards, pattern, strict=True) if not fixed)
         if rest:
             yield FactorBlock(scopes[chosen][:, ~pattern], rest, values=logs, space="log")
         else:
             yield Single(Table.from_log((), [logs.sum()]), np.zeros(0, np.int64))
+
+
+def _is_wide(block: FactorBlock, pattern: Bools) -> bool:
+    """Whether a table of the axes that are not observed is worth avoiding, and the potential may avoid it."""
+    size = math.prod(c for c, fixed in zip(block.cards, pattern, strict=True) if not fixed)
+    if block.potential is None or size <= WIDE:
+        return False
+    return block.potential.reduced([0] * int(pattern.sum()), int((~pattern).sum())) is not None
+
+
+def _reduce_wide(block: FactorBlock, plan: Reduction, rows: Ints, pattern: Bools) -> Iterator[Block]:
+    """What the observed codes leave of a potential of many variables, without a table."""
+    cards = tuple(c for c, fixed in zip(block.cards, pattern, strict=True) if not fixed)
+    assert block.potential is not None  # as asked
+    for row in rows:
+        own = plan.new_id[block.scopes[row]][~pattern]
+        rest = block.potential.reduced(plan.code[block.scopes[row][pattern]].tolist(), len(own))
+        assert rest is not None  # as asked
+        if rest.potential is not None:
+            yield FactorBlock(own[None].astype(block.scopes.dtype), cards, values=rest.potential)
+        if not rest.is_possible:
+            yield Single(Table.from_log((), [-np.inf]), np.zeros(0, np.int64))
+        for place, card in zip(own, cards, strict=True) if rest.ruled_out else ():
+            variable = plan.kept[int(place)]
+            yield Single(Table(variable, ~np.isin(np.arange(card), rest.ruled_out)), [place])
 
 
 def _content(block: FactorBlock, rows: Ints) -> Floats | Potential:

@@ -15,6 +15,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.frozen import fill, unfrozen
+from sepset.base.labels import by_label, without_labels
 from sepset.base.text import brief
 from sepset.errors import ScopeError, StateError
 from sepset.variables.universe import Universe
@@ -51,7 +52,7 @@ class Likelihood:
     weights: tuple[Any, ...] | Mapping[Any, float]
 
     def __init__(self, weights: Sequence[Any] | Mapping[Any, float] | Floats) -> None:
-        fill(self, weights=dict(weights) if isinstance(weights, Mapping) else _floats(weights))
+        fill(self, weights=_by_state(weights))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,15 @@ class Soft:
     probabilities: tuple[Any, ...] | Mapping[Any, float]
 
     def __init__(self, probabilities: Sequence[Any] | Mapping[Any, float] | Floats) -> None:
-        given = dict(probabilities) if isinstance(probabilities, Mapping) else _floats(probabilities)
-        fill(self, probabilities=given)
+        fill(self, probabilities=_by_state(probabilities))
+
+
+def _by_state(values: Any) -> tuple[Any, ...] | Mapping[Any, float]:
+    """The numbers by state where they are labeled, in a mapping or a pandas series, or in the order of the states."""
+    named = by_label(values)
+    if isinstance(named, Mapping):
+        return dict(named)
+    return _floats(without_labels(named, "numbers per joint state"))
 
 
 def _floats(values: Iterable[Any]) -> tuple[Any, ...]:

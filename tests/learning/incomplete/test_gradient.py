@@ -8,17 +8,18 @@ from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 
 from sepset.api.learning import fit
+from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.cpds.rules import RuleCPD
 from sepset.cpds.table import TableCPD
-from sepset.errors import ArgumentError, NotApplicable
+from sepset.errors import ArgumentError, NotApplicable, NotClosed
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Until
 from sepset.inference.result import Status
 from sepset.learning.incomplete.em import EM
 from sepset.learning.incomplete.gradient import GradientAscent
 from sepset.models.bayesnet import BayesNet
-from sepset.variables.variable import Discrete
+from sepset.variables.variable import Discrete, Real
 from support.learning_cases import FORMS, masked_codes, mixed, mixed_rows, network
 from support.random_incomplete import incomplete, log_likelihood
 
@@ -124,3 +125,12 @@ def test_maximum_likelihood_is_the_same_in_logits():
     assert found.log_likelihood == pytest.approx(closed.log_likelihood, rel=1e-10)
     for mine, other in zip(found.model.cpds, closed.model.cpds, strict=True):
         assert_allclose(mine.values, other.values, atol=1e-5)
+
+
+@pytest.mark.parametrize("optimizer", ["lbfgs", "conjugate", "steepest"])
+def test_a_variance_that_falls_to_zero_is_refused(optimizer):
+    c, x = Discrete("c", ("u", "v")), Real("x")
+    net = BayesNet(TableCPD(c, [0.5, 0.5]), LinearGaussian(x, [2.0, 2.5], covariance=1.0, by=c))
+    rows = {"c": [None, "u", "v", "v"], "x": [2.0, 2.0, 1.0, 4.0]}
+    with pytest.raises(NotClosed, match="fits some rows exactly"):
+        fit(net, rows, GradientAscent(start="model", optimizer=optimizer), until=2000)

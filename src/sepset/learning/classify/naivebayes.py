@@ -22,6 +22,7 @@ from sepset.base.foreign import translated
 from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.data.files import read_dataset
+from sepset.data.rowlabels import in_row_order
 from sepset.data.scatter import check_range
 from sepset.data.sources import num_columns
 from sepset.errors import DataError, ScopeError
@@ -92,7 +93,7 @@ def tree_augmented(
         raise ScopeError(f"The class is discrete; {root.name!r} is not. Give it states.")
     chosen = [v for v in rows.variables if v != root] if features is None else [rows.variables[f] for f in features]
     _check_features(root.name, [v.name for v in chosen])
-    share = _row_weights(rows, weights)
+    share = _row_weights(rows, in_row_order(weights, data))
     for variable in chosen:
         if not isinstance(variable, Discrete):
             numbers = np.nan_to_num(rows.values(variable), nan=0.0, posinf=np.inf, neginf=np.inf)

@@ -26,6 +26,7 @@ from sepset.cpds.priors.penalized import INEXACT, PERFECT, relative_error, small
 from sepset.data.dataset import Dataset
 from sepset.data.frames import is_lazy
 from sepset.data.moments import Moments
+from sepset.data.rowlabels import in_row_order
 from sepset.data.scatter import Scatter, Scatters
 from sepset.errors import DataError, ScopeError
 from sepset.factors.algebra import axis_of
@@ -57,8 +58,8 @@ def gaussian_scatter(data: object, variables: Reals, weights: ArrayLike | None =
     scope = _scope(variables)
     if any(v.size > 1 for v in scope):
         columns, num_rows = complete(data, Universe(scope))
-        return Scatter.of(matrix(scope, columns, num_rows), weights)
-    share = None if weights is None else np.asarray(weights, dtype=np.float64)
+        return Scatter.of(matrix(scope, columns, num_rows), in_row_order(weights, data))
+    share = None if weights is None else np.asarray(in_row_order(weights, data), dtype=np.float64)
     moments = data.pooled().select(scope) if isinstance(data, Moments) else Moments.of(data, scope, weights=share)
     return Scatter(moments.total, moments.mean, moments.scatter)
 
@@ -202,7 +203,7 @@ def _with_digits(
         return cpd, least, stats
     columns, num_rows = complete(data, Universe(cpd.scope))
     share = data.weights if isinstance(data, Dataset) and weights is None else weights
-    checked = None if share is None else row_weights(share, num_rows)
+    checked = None if share is None else row_weights(in_row_order(share, data), num_rows)
     better = cpd.parameters.refined([cpd], stats, columns, checked)
     return better, float(smallest_variances(better.coefficients, stats)[0]), cpd.scatters(columns, checked)
 

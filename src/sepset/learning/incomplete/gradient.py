@@ -122,6 +122,7 @@ class GradientAscent(IterativeEstimator):
         found = next((end for end in searches if end is not None), None)
         if found is None:
             return state, Info(state.objective, 0.0, is_done=True)
+        task.expectation.blocks.check_bounded(found.model, task.terms)
         keep = self.memory if ways.memory is None else ways.memory
         new = replace(found, memory=state.memory.updated(*objective.pair(state, found), keep) if keep else state.memory)
         made = self.info(task, new, state)
@@ -147,4 +148,5 @@ def stochastic_pass(task: EMTask, state: Iterate, size: int, rate: float, rng: n
         lengths = moments.lengths(rate * (1.0 + moments.steps / len(batches)) ** -COOLING)
         x = shrunk(x + lengths * moments.slope, share * lengths * kinks)
         model = vector.unpack(x)
+    task.expectation.blocks.check_bounded(model, task.terms)
     return task.iterate(model, statistics, total, memory=tuple(moments))

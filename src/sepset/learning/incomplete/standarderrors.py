@@ -22,6 +22,7 @@ from sepset.base.display import Report, Shown
 from sepset.base.entries import Answers
 from sepset.base.foreign import translated
 from sepset.base.text import nearest
+from sepset.data.rowlabels import in_row_order
 from sepset.errors import ScopeError, TooLarge
 from sepset.factors.labels import MOST_SHOWN, in_rows
 from sepset.inference.method import Method
@@ -125,7 +126,7 @@ def standard_errors(
     >>> standard_errors(fit(DAG.parse("coin"), rows).model, rows)["coin"].round(4).tolist()
     [0.2165, 0.2165]
     """
-    share = None if weights is None else np.asarray(weights, dtype=np.float64)
+    share = None if weights is None else np.asarray(in_row_order(weights, data), dtype=np.float64)
     expectation = Expectation.of(Task(model, data, weights=share), inference=method, threads=threads)
     vector = ParameterVector.of(expectation.blocks)
     x = vector.pack(model)
