@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OTHERS = re.compile(r"[^A-Za-z0-9]+")
-_SIGNS = ((re.compile(r"^-(?=[0-9.])"), "minus "), (re.compile("<"), " below "), (re.compile(">"), " above "))
+_MINUS = re.compile(r"^-(?=[0-9.])")
 
 
 def is_identifier(name: str) -> bool:
@@ -45,9 +45,8 @@ def identifiers(names: Iterable[str], prefix: str, reserved: Collection[str] = (
 
 def _resembling(name: str, prefix: str) -> str:
     """The letters and digits of a name, with `_` for whatever is between them; accents and other scripts are left out."""
-    for sign, word in _SIGNS:
-        name = sign.sub(word, name)
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    spelled = _MINUS.sub("minus ", name).replace("<", " below ").replace(">", " above ")
+    plain = unicodedata.normalize("NFKD", spelled).encode("ascii", "ignore").decode()
     words = [word for word in _OTHERS.split(plain) if word]
     return "_".join(words if words and words[0][0].isalpha() else [prefix, *words])
 
