@@ -44,7 +44,7 @@ def identifiers(names: Iterable[str], prefix: str, reserved: Collection[str] = (
 
 
 def _resembling(name: str, prefix: str) -> str:
-    """The letters and digits of a name, with `_` for whatever is between them; accents and other scripts are left out."""
+    """The letters and digits of a name, with `_` for what is between them, without accents."""
     spelled = _MINUS.sub("minus ", name).replace("<", " below ").replace(">", " above ")
     plain = unicodedata.normalize("NFKD", spelled).encode("ascii", "ignore").decode()
     words = [word for word in _OTHERS.split(plain) if word]
