@@ -37,7 +37,7 @@ def is_alone(axes: Any) -> bool:
 
 
 def image(figure: Any, kind: str) -> bytes:
-    """A figure as the bytes of an image file of this kind, such as "png"."""
+    """The bytes of an image file of this kind, such as "png"."""
     content = io.BytesIO()
     figure.savefig(content, format=kind)
     return content.getvalue()

@@ -98,7 +98,7 @@ def _title(root: Element) -> str:
 
 
 def _genie(root: Element) -> Mapping[str, str]:
-    """What the file says about the tool that wrote it."""
+    """The attributes that tell which tool wrote the file."""
     extensions = root.first("EXTENSIONS")
     genie = None if extensions is None else extensions.first("GENIE")
     return {} if genie is None else genie.attributes
