@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sepset.api.pictures import draw
-from sepset.base.axes import axes_of, ink
+from sepset.base.axes import axes_of, image, ink
 from sepset.base.checks import fraction
 from sepset.base.extras import require
+from sepset.base.replacing import write_whole
 from sepset.base.text import listing
 from sepset.errors import FileFormatError, ModelError
 from sepset.graphs.base import Graph, required_graph
@@ -58,7 +59,7 @@ def save(draw: Callable[[Any], Any], path: str | os.PathLike[str], *, size: tupl
             f"the suffix '.{suffix}' is not a known image format; use .png, .svg or .pdf.", file=os.fspath(path)
         )
     draw(figure.subplots())
-    figure.savefig(path)
+    write_whole(path, image(figure, suffix))
 
 
 def calibration_curves(curves: Mapping[str, CalibrationResult], ax: Any = None) -> Any:

@@ -18,7 +18,7 @@ from support.shared_files import each_shared
 
 pytestmark = pytest.mark.crosscheck
 
-SINGLE = 1e-6  # pyAgrum's BIF reader keeps single precision
+SINGLE = 1e-6  # pyAgrum's readers of BIF and UAI keep single precision
 
 
 def plain(path, tmp_path):
@@ -53,7 +53,6 @@ def test_pyagrum_reads_the_same(path, tmp_path):
     assert_same_as_pyagrum(ours(path), peer)
 
 
-# pyAgrum lets the first parent run fastest in UAI and XDSL files, against both formats' descriptions.
 @pytest.mark.parametrize("suffix", [".bif", ".bifxml", ".net"])
 @pytest.mark.parametrize("name", ["asia", "alarm", "survey"])
 def test_pyagrum_reads_what_we_write(name, suffix, tmp_path):
@@ -64,7 +63,30 @@ def test_pyagrum_reads_what_we_write(name, suffix, tmp_path):
     assert_same_as_pyagrum(net, gum.loadBN(str(path)))
 
 
-@pytest.mark.parametrize("suffix", [".bif", ".bifxml", ".net"])
+def first_parent_fastest(cpd):
+    """The numbers of a table in file order, over its parents from the last to the first, then the child."""
+    shape = [v.num_states for v in (*reversed(cpd.parents), cpd.child)]
+    return [*reversed(cpd.parents), cpd.child], cpd.table.flat.reshape(shape)
+
+
+@pytest.mark.parametrize("suffix", [".uai", ".xdsl"])
+@pytest.mark.parametrize("seed", range(4))
+def test_pyagrum_takes_the_first_parent_as_the_fastest(seed, suffix, tmp_path):
+    """UAI and XDSL say the last one is: so does pgmpy, and so GeNIe writes. Nothing else differs."""
+    gum = pytest.importorskip("pyagrum")
+    net = random_network(seed, "words", least=2)
+    write(net, tmp_path / f"net{suffix}")
+    peer = gum.loadBN(str(tmp_path / f"net{suffix}"))
+    names = {v.name: str(i) if suffix == ".uai" else v.name for i, v in enumerate(net.variables)}
+    for cpd in net.cpds:
+        table = peer.cpt(names[cpd.child.name])
+        scope, values = first_parent_fastest(cpd)
+        own = [names[v.name] for v in scope]
+        order = [own.index(table.variable(i).name()) for i in reversed(range(table.nbrDim()))]
+        assert np.abs(values.transpose(order) - table.toarray()).max() <= (SINGLE if suffix == ".uai" else 0.0)
+
+
+@pytest.mark.parametrize("suffix", [".bif", ".bifxml", ".net", ".xdsl"])
 def test_we_read_what_pyagrum_writes(suffix, tmp_path):
     gum = pytest.importorskip("pyagrum")
     peer = gum.fastBN("a{x|y}->b{u|v|w}<-c[4];b->d;a->d")
@@ -73,7 +95,7 @@ def test_we_read_what_pyagrum_writes(suffix, tmp_path):
     assert_same_as_pyagrum(read(path), peer)
 
 
-@pytest.mark.parametrize("suffix", [".bif", ".bifxml", ".net"])
+@pytest.mark.parametrize("suffix", [".bif", ".bifxml", ".net", ".xdsl"])
 @pytest.mark.parametrize("seed", range(3))
 def test_we_read_wide_rows_that_pyagrum_prints_with_few_digits(seed, suffix, tmp_path):
     gum = pytest.importorskip("pyagrum")
@@ -123,6 +145,101 @@ def test_pgmpy_reads_what_we_write(name, suffix, tmp_path):
     reader = {".xdsl": "XDSLReader", ".xmlbif": "XMLBIFReader"}[suffix]
     for cpd in getattr(readwrite, reader)(str(path)).get_model().get_cpds():
         assert np.abs(net.cpd(cpd.variable).table.align(cpd.variables).values - cpd.values).max() < 1e-6
+
+
+STATES = {
+    "words": lambda rng, k: [f"s{i}" for i in range(k)],
+    "numbers": lambda rng, k: rng.choice(50, k, replace=False).tolist(),
+    "fractions": lambda rng, k: (rng.choice(50, k, replace=False) / 4).tolist(),
+    "truth values": lambda rng, k: [True, False] if k == 2 else [f"t{i}" for i in range(k)],
+}
+each_kind = pytest.mark.parametrize("kind", STATES)
+
+
+def random_row(rng, k):
+    """A distribution: certain, with a zero, with a tiny number, or any."""
+    row = rng.dirichlet(np.full(k, rng.choice([0.1, 1.0, 10.0])))
+    case, place = rng.integers(5), rng.integers(k)
+    if case == 0:
+        row = np.eye(k)[place]
+    elif case == 1 and k > 1:
+        row[place] = 0.0
+    elif case == 2 and k > 1:
+        row[place] = 10.0 ** -rng.uniform(5, 300)
+    return row / row.sum()
+
+
+def random_network(seed, kind, least=1):
+    """One to eight variables of `least` to five states, each with up to four parents in any order."""
+    rng = np.random.default_rng(seed)
+    variables = [Discrete(f"v{i}", STATES[kind](rng, int(rng.integers(least, 6)))) for i in range(rng.integers(1, 9))]
+    order = rng.permutation(len(variables)).tolist()
+    cpds = {}
+    for place, i in enumerate(order):
+        chosen = rng.choice(order[:place], min(place, int(rng.integers(5))), replace=False) if place else []
+        given = [variables[j] for j in chosen]
+        contexts = int(np.prod([v.num_states for v in given]))
+        rows = [random_row(rng, variables[i].num_states) for _ in range(contexts)]
+        cpds[i] = TableCPD(variables[i], np.concatenate(rows), given=given)
+    return BayesNet(*(cpds[i] for i in range(len(variables))))
+
+
+def printed(net):
+    """The network with its states as text."""
+    own = {v.name: Discrete(v.name, list(map(str, v.states))) for v in net.variables}
+    return BayesNet(
+        *(TableCPD(own[c.child.name], c.table.flat, given=[own[p.name] for p in c.parents]) for c in net.cpds)
+    )
+
+
+@each_kind
+@pytest.mark.parametrize("seed", range(4))
+def test_pyagrum_reads_random_networks(seed, kind, tmp_path):
+    """Of one state each in XML alone; fractions as states not in BIF."""
+    gum = pytest.importorskip("pyagrum")
+    for suffix, least in {".bifxml": 1, ".net": 2, ".bif": 2}.items():
+        if suffix != ".bif" or kind != "fractions":
+            net = random_network(seed, kind, least)
+            write(net, tmp_path / f"net{suffix}")
+            assert_same_as_pyagrum(printed(net), gum.loadBN(str(tmp_path / f"net{suffix}")))
+
+
+@each_kind
+@pytest.mark.parametrize("seed", range(4))
+def test_pgmpy_reads_random_networks(seed, kind, tmp_path):
+    readwrite = pytest.importorskip("pgmpy.readwrite")
+    net = random_network(seed, kind)
+    for suffix, reader in {".bif": "BIFReader", ".xmlbif": "XMLBIFReader", ".net": "NETReader"}.items():
+        write(net, tmp_path / f"net{suffix}")
+        assert_same_as_pgmpy(net, getattr(readwrite, reader)(str(tmp_path / f"net{suffix}")).get_model())
+    write(net, tmp_path / "net.xdsl")
+    assert_same_as_pgmpy(net, readwrite.XDSLReader(str(tmp_path / "net.xdsl")).get_model(), names=net.variables.names)
+
+
+def as_pyagrum(net, gum):
+    peer = gum.BayesNet("net")
+    for v in net.variables:
+        peer.add(gum.LabelizedVariable(v.name, v.name, list(v.states)))
+    for cpd in net.cpds:
+        for parent in cpd.parents:
+            peer.addArc(parent.name, cpd.child.name)
+    for cpd in net.cpds:
+        table = peer.cpt(cpd.child.name)
+        names = [table.variable(i).name() for i in reversed(range(table.nbrDim()))]
+        table.fillWith(cpd.table.align(names).values.reshape(-1).tolist())
+    return peer
+
+
+@each_kind
+@pytest.mark.parametrize("seed", range(4))
+def test_we_read_random_networks_of_pyagrum(seed, kind, tmp_path):
+    """Its BIF files have no tables of variables of one state, and no fractions as states."""
+    gum = pytest.importorskip("pyagrum")
+    for suffix in (".bif", ".bifxml", ".net", ".xdsl"):
+        if suffix != ".bif" or kind != "fractions":
+            peer = as_pyagrum(printed(random_network(seed, kind, least=1 + (suffix == ".bif"))), gum)
+            gum.saveBN(peer, str(tmp_path / f"net{suffix}"))
+            assert_same_as_pyagrum(printed(read(tmp_path / f"net{suffix}")), peer)
 
 
 AWKWARD = {
@@ -196,7 +313,9 @@ def test_pgmpy_reads_identifiers_in_place_of_awkward_names(kind, suffix, tmp_pat
     net, path = awkward_network(AWKWARD[kind]), tmp_path / f"net{suffix}"
     write(net, path)
     peer = getattr(readwrite, {".net": "NETReader", ".xdsl": "XDSLReader"}[suffix])(str(path)).get_model()
-    names = [
-        name if name.isidentifier() and name != "node" else f"node_{i}" for i, name in enumerate(net.variables.names)
-    ]
-    assert_same_as_pgmpy(net, peer, names=names)
+    names = {
+        "digits": ["node_1a", "node_2", "node_3_5"],
+        "keywords": ["node_2" if suffix == ".net" else "node", "network", "table"],
+        "truth values and numbers": ["a", "b", "c"],
+    }
+    assert_same_as_pgmpy(net, peer, names=names[kind])

@@ -50,6 +50,13 @@ def test_variables_keep_the_order_of_the_file():
     assert net.notes == ()
 
 
+def test_a_variable_of_one_state_needs_no_table():
+    listed = (VariableRecord("a", ("only",), 1), VariableRecord("b", ("0", "1"), 2))
+    net = network(NetworkRecord(listed, (table("b", "", [0.25, 0.75]),)), Source(), READING)
+    assert net.cpd("a").values.tolist() == [1.0]
+    assert net.parents("a") == ()
+
+
 @pytest.mark.parametrize(
     ("cpds", "line", "message"),
     [

@@ -148,6 +148,36 @@ def test_thirty_parents_need_no_table():
     assert all((effect == [0, 0.125]).all() for effect in back.effects.values())
 
 
+AGRUM = """<?xml version="1.0" ?>
+<smile version="1.0" id="n"><nodes>
+<cpt id="a"><state id="0" /><state id="1" /><probabilities>0.25 0.75</probabilities></cpt>
+<cpt id="b"><state id="x" /><state id="y" /><state id="z" /><probabilities>0.5 0.25 0.25</probabilities></cpt>
+<cpt id="c"><state id="u" /><state id="v" /><parents>a b</parents>
+  <probabilities>0 1 0.125 0.875 0.25 0.75 0.375 0.625 0.5 0.5 0.625 0.375</probabilities></cpt>
+</nodes><extensions><genie version="1.0" app="aGrUM 3.3.1" name="n"></genie></extensions></smile>
+"""
+
+
+def test_files_of_agrum_are_read_in_their_order_and_written_in_ours():
+    net = xdsl.parse(AGRUM.encode())
+    assert net.cpd("c").values[:, :, 0].tolist() == [[0, 0.25, 0.5], [0.125, 0.375, 0.625]]
+    assert net.notes == ("Read the tables as aGrUM 3.3.1 wrote them: the first parent is the fastest.",)
+    back = xdsl.parse(xdsl.render(net))
+    assert_same_network(back, net, printed=True)
+    assert not back.notes
+    other = xdsl.parse(AGRUM.replace("aGrUM", "GeNIe").encode())
+    assert other.cpd("c").values[:, :, 0].tolist() == [[0, 0.125, 0.25], [0.375, 0.5, 0.625]]
+    assert "it needs 12" in str(refusal(xdsl, AGRUM.replace("<probabilities>0 1", "<probabilities>")))
+
+
+def test_identifiers_of_states_resemble_them():
+    states = (1, 0, -1, 2.5, "a b", "yes")
+    text = xdsl.render(BayesNet(TableCPD(Discrete("first node", states), [0.5, 0.1, 0.1, 0.1, 0.1, 0.1]))).decode()
+    assert '<cpt id="first_node">' in text
+    found = [line.split('"')[1] for line in text.splitlines() if "<state " in line]
+    assert found == ["state_1", "state_0", "minus_1", "state_2_5", "a_b", "yes"]
+
+
 @given(bayes_nets())
 def test_networks_come_back(net):
     assert_same_network(xdsl.parse(xdsl.render(net)), net, printed=True)

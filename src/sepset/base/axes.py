@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import textwrap
 from collections.abc import Sequence
 from typing import Any
@@ -33,6 +34,13 @@ def is_alone(axes: Any) -> bool:
     found = getattr(axes.figure, "axes", [])
     can_move = getattr(axes.figure, "set_layout_engine", None) is not None and axes.get_subplotspec() is not None
     return len(found) == 1 and can_move
+
+
+def image(figure: Any, kind: str) -> bytes:
+    """The bytes of an image file of this kind, such as "png"."""
+    content = io.BytesIO()
+    figure.savefig(content, format=kind)
+    return content.getvalue()
 
 
 def ink() -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 import os
-import tempfile
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +21,7 @@ import numpy as np
 
 from sepset.base.extras import require
 from sepset.base.foreign import translated
+from sepset.base.replacing import replacing
 from sepset.base.text import listing
 from sepset.base.threads import abandonable
 from sepset.data.dataset import Dataset
@@ -116,15 +117,12 @@ def write_dataset(data: Dataset, path: str | os.PathLike[str], *, delimiter: str
 
 @contextmanager
 def _replacing(file: Path) -> Iterator[Path]:
-    """A temporary file next to `file` that replaces it on success."""
+    """A file that replaces another on success; what goes wrong with it is our error, about the one that it will be."""
     try:
-        folder = tempfile.TemporaryDirectory(prefix=".sepset-", dir=file.parent)
+        with replacing(file) as draft:
+            yield Path(draft)
     except OSError as error:
-        raise FileFormatError(f"cannot be written: {error.strerror}.", file=str(file)) from error
-    with folder as name:
-        partial = Path(name) / f"rows{''.join(file.suffixes[-2:])}"
-        yield partial
-        os.replace(partial, file)
+        raise FileFormatError(f"cannot be written: {error.strerror or error}.", file=str(file)) from error
 
 
 def _write_text(data: Dataset, file: Path, between: str) -> None:
@@ -165,16 +163,14 @@ def _quoted(text: str, between: str) -> str:
 
 @contextmanager
 def _opened(written: Path, file: Path) -> Iterator[IO[str]]:
-    """A text file to write to; what goes wrong with it is our error, about the file that it will be."""
-    is_packed = written.suffix.lower() == ".gz"
+    """A text file to write to, compressed if the name of the one that it will be says so."""
+    is_packed = file.suffix.lower() == ".gz"
     try:
         with (
             gzip.open(written, "wb", 6) if is_packed else written.open("wb") as binary,
             TextIOWrapper(binary, "utf-8", newline="") as lines,
         ):
             yield lines
-    except OSError as error:
-        raise FileFormatError(f"cannot be written: {error.strerror or error}.", file=str(file)) from error
     except UnicodeEncodeError as error:
         raise FileFormatError(f"cannot be written as UTF-8: {error}.", file=str(file)) from error
 
@@ -208,7 +204,24 @@ def _write_parquet(data: Dataset, file: Path) -> None:
     codes = {f"c{place}": column for place, column in enumerate(map(data.column, data.variables))}
     with _replacing(file) as written, connected(file) as connection:
         connection.register("codes", codes)
-        abandonable(lambda: connection.sql(query, params=states).write_parquet(str(written)), stop=connection.interrupt)
+        written.unlink()  # DuckDB would write next to a file that is there
+        with _numbered_errors():
+            rows = connection.sql(query, params=states)
+            abandonable(lambda: rows.write_parquet(str(written)), stop=connection.interrupt)
+
+
+@contextmanager
+def _numbered_errors() -> Iterator[None]:
+    """Errors of the system in which DuckDB wraps their number, such as those of a full disk."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.IOException as error:
+        found = re.search(r'"errno":"(\d+)"', str(error))
+        if found is None:
+            raise
+        raise OSError(int(found[1]), os.strerror(int(found[1]))) from error
 
 
 def _write_feather(data: Dataset, file: Path) -> None:

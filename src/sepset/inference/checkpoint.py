@@ -11,7 +11,6 @@ import hashlib
 import json
 import math
 import os
-import secrets
 from collections.abc import Callable
 from dataclasses import is_dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray
+from sepset.base.replacing import write_whole
 from sepset.errors import DataError, NotApplicable
 
 S = TypeVar("S")
@@ -137,17 +137,7 @@ def load(data: bytes, name: str) -> Any:
 
 def save(content: object, path: PathLike) -> None:
     """Write a checkpoint to a file atomically."""
-    data, target = dump(content), Path(os.path.realpath(path))
-    draft = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.part")
-    try:
-        with open(draft, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(target)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
+    write_whole(path, dump(content))
 
 
 def require_place(path: PathLike) -> None:

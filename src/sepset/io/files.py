@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import os
 import re
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, cast, overload, 
 
 from sepset.base.checks import number
 from sepset.base.foreign import translated
+from sepset.base.replacing import write_whole
 from sepset.base.text import nearest
 from sepset.errors import ArgumentError, FileFormatError, SepsetError
 
@@ -338,57 +338,9 @@ def _refuse_bomb(total: int, packed: int, name: str, max_bytes: int) -> None:
         raise FileFormatError(f"the file decompresses to more than {_RATIO} times its size; no text does", file=name)
 
 
-def _machine() -> str:
-    """The name of this machine, as it is in the names of temporary files: processes are known by number on it alone."""
-    import socket
-
-    return "".join(c for c in socket.gethostname() if c.isalnum())[:40]
-
-
-def _clear(folder: str, start: str) -> None:
-    """Remove temporary files of this name whose process, on this machine, was killed."""
-    with contextlib.suppress(OSError):
-        for entry in os.listdir(folder):
-            number = entry.removeprefix(start).partition("-")[0]
-            if entry.startswith(start) and entry.endswith(".tmp") and number.isdigit() and not _runs(int(number)):
-                os.unlink(os.path.join(folder, entry))
-
-
-def _runs(process: int) -> bool:
-    """Whether a process is alive; where that cannot be asked without harm, it is taken to be."""
-    if os.name == "nt":
-        return True
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
-
-
 def write_bytes(name: str, data: bytes) -> None:
-    """Write the bytes to a file through a temporary one in its folder; compressed if the name ends in `.gz`."""
+    """Write the bytes to a file, whole or not at all; compressed if the name ends in `.gz`."""
     import gzip
 
     packed = gzip.compress(data, mtime=0) if name.lower().endswith(".gz") else data
-    target = os.path.realpath(name)
-    folder, base = os.path.split(target)
-    start = f".{base[:100]}.{_machine()}-"
-    _clear(folder, start)
-    temporary = os.path.join(folder, f"{start}{os.getpid()}-{os.urandom(4).hex()}.tmp")
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-    except OSError as error:
-        raise type(error)(error.errno, f"{error.strerror}: cannot write into the folder {folder!r}", name) from None
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(packed)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException as error:
-        os.unlink(temporary)
-        if isinstance(error, OSError) and error.errno is not None:  # a full disk does not say which file it was
-            raise type(error)(error.errno, f"{error.strerror}: nothing was written", name) from None
-        raise
+    write_whole(name, packed)

@@ -9,10 +9,11 @@ Positions are whole numbers, and y grows upward; in a `Drawing` it grows downwar
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from sepset.io.discrete import TableView, VariableView, bayes_net, discrete_network
+from sepset.io.identifiers import identifiers
 from sepset.io.lexer import END, QUOTED, Words, decode, is_closed_quotation, quoted, unquoted
 from sepset.io.looks import color, mirrored, pair, shown_pair
 from sepset.io.record import (
@@ -30,7 +31,6 @@ from sepset.models.drawing import BLANK, NOTHING, UNSEEN, Drawing, Item, Look, i
 from sepset.models.model import Model
 
 _WORDS = re.compile(rf'%[^\n]*+|({QUOTED}|[{{}}()=;|]|[^\s{{}}()=;|"%,]++)', re.DOTALL)
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MARKS = frozenset("{}()=;|")
 _OTHER = frozenset({"continuous", "decision", "utility", "function", "class", "instance"})
 _RESERVED = _OTHER | {"net", "node", "potential", "discrete", "data", "states", "label", "normal"}
@@ -218,7 +218,7 @@ def render(model: Model) -> bytes:
     net = discrete_network(model, FORMAT)
     drawing = bayes_net(model, FORMAT).drawing.of(FORMAT)
     looks = mirrored({v.name: drawing.look(v.name) for v in net.variables})
-    keys = identifiers([variable.name for variable in net.variables])
+    keys = identifiers([variable.name for variable in net.variables], "node", _RESERVED)
     head = [f"  {NAME} = {quoted(net.name)};"] if net.name else []
     lines = ["net", "{", *head, *_drawn_lines(drawing.network), "}"]
     for variable in net.variables:
@@ -226,25 +226,6 @@ def render(model: Model) -> bytes:
     for table in net.tables:
         lines += _potential_lines(table, keys)
     return ("\n".join(lines) + "\n").encode()
-
-
-def identifiers(names: Sequence[str]) -> dict[str, str]:
-    """An identifier for each name: the name itself if it is one, otherwise a numbered one.
-
-    >>> identifiers(["rain", "two words"])
-    {'rain': 'rain', 'two words': 'node_1'}
-    """
-    keys: dict[str, str] = {}
-    taken = set(names)
-    for number, name in enumerate(names):
-        key = name
-        if not _IDENTIFIER.fullmatch(key) or key in _RESERVED:
-            key = f"node_{number}"
-            while key in taken:
-                key += "_"
-            taken.add(key)
-        keys[name] = key
-    return keys
 
 
 def _node_lines(variable: VariableView, key: str, drawing: Drawing, look: Look) -> list[str]:

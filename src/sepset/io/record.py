@@ -222,7 +222,10 @@ def _variables(records: tuple[VariableRecord, ...], source: Source) -> dict[str,
 def _by_child(
     record: NetworkRecord, variables: Mapping[str, Discrete], source: Source
 ) -> dict[str, TableRecord | MadeRecord]:
-    """The CPDs by child, after checking that each variable has exactly one and that its parents exist."""
+    """The CPDs by child, after checking that each variable has exactly one and that its parents exist.
+
+    A variable of one state needs none.
+    """
     found: dict[str, TableRecord | MadeRecord] = {}
     for cpd in record.cpds:
         check_family(cpd.child, cpd.parents, variables, source, cpd.mark)
@@ -230,7 +233,9 @@ def _by_child(
             raise source.error(f"{cpd.child!r} has a second conditional distribution; it takes one", cpd.mark)
         found[cpd.child] = cpd
     for variable in record.variables:
-        if variable.name not in found:
+        if variable.name not in found and len(variable.states) == 1:
+            found[variable.name] = TableRecord(variable.name, (), np.ones(1), variable.mark)
+        elif variable.name not in found:
             raise source.error(f"the variable {variable.name!r} has no conditional distribution", variable.mark)
     return found
 

@@ -4,14 +4,14 @@ The numbers of a table run over the parents in order, then over the child, which
 states go from the strongest to the last, which means absent; its numbers are a row of the child for each state of
 each parent (in the order of `strengths`, the parent's neutral state last), then the leak. Names, states and orders
 that the format cannot express are stored in the properties `sepset_name`, `sepset_states` and `sepset_position`.
-Whatever else a file has is the network's `Drawing`, and is written again.
+Whatever else a file has is the network's `Drawing`, and is written again. In files that aGrUM wrote, which say so, the
+first parent is the fastest, and they are read in this way.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeGuard
@@ -26,9 +26,9 @@ from sepset.cpds.noisy import NoisyMax, NoisyOr
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError
 from sepset.io.discrete import VariableView, bayes_net, rows_of, table_of, views
+from sepset.io.identifiers import identifiers, is_identifier
 from sepset.io.lexer import whole
 from sepset.io.markup import Document, Element, rendered, tagged, written_attributes
-from sepset.io.net import identifiers
 from sepset.io.record import (
     READING,
     MadeRecord,
@@ -41,14 +41,13 @@ from sepset.io.record import (
     network,
     normalized_rows,
 )
-from sepset.io.xdsldrawing import FORMAT, head, looks, network_item, node_item, tail, titles
+from sepset.io.xdsldrawing import FORMAT, head, is_agrum, looks, network_item, node_item, tail, titles
 from sepset.models.bayesnet import BayesNet
 from sepset.models.drawing import NOTHING, Drawing
 from sepset.models.model import Model
 from sepset.variables.variable import Discrete
 
 OWN = NAME, STATES, POSITION = "sepset_name", "sepset_states", "sepset_position"
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 MAX_TABLE = 1 << 20
 """The largest table that a graded noisy-max node may become; only a table can keep the order of its states."""
@@ -78,9 +77,11 @@ def parse(data: bytes, file: str = "<text>", reading: Reading = READING) -> Baye
             raise document.error(f"the node {node.key!r} is declared twice", node.element.mark)
     ordered = sorted(nodes, key=lambda node: node.position)
     variables = tuple(VariableRecord(node.name, node.states, node.element.mark) for node in ordered)
-    cpds = tuple(_cpd(document, node, by_key) for node in nodes)
-    drawing = _drawing(document.root, by_key)
-    return network(NetworkRecord(variables, cpds, _title(document.root), drawing=drawing), document, reading)
+    app = _genie(document.root).get("app", "")
+    cpds = tuple(_cpd(document, node, by_key, is_turned=is_agrum(app)) for node in nodes)
+    notes = (f"Read the tables as {app} wrote them: the first parent is the fastest.",) if is_agrum(app) else ()
+    record = NetworkRecord(variables, cpds, _title(document.root), notes, _drawing(document.root, by_key))
+    return network(record, document, reading)
 
 
 def _drawing(root: Element, nodes: Mapping[str, _Node]) -> Drawing:
@@ -92,11 +93,15 @@ def _drawing(root: Element, nodes: Mapping[str, _Node]) -> Drawing:
 
 def _title(root: Element) -> str:
     """The network's name: its id, or the title that this library wrote in addition."""
+    genie = _genie(root)
+    return genie.get("name", "") if genie.get("app") == "sepset" else root.attributes.get("id", "")
+
+
+def _genie(root: Element) -> Mapping[str, str]:
+    """The attributes that tell which tool wrote the file."""
     extensions = root.first("EXTENSIONS")
-    genie = extensions.first("GENIE") if extensions is not None else None
-    if genie is not None and genie.attributes.get("app") == "sepset":
-        return genie.attributes.get("name", "")
-    return root.attributes.get("id", "")
+    genie = None if extensions is None else extensions.first("GENIE")
+    return {} if genie is None else genie.attributes
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +148,7 @@ def _kept_states(document: Document, element: Element, count: int) -> tuple[tupl
     return tuple(names), places
 
 
-def _cpd(document: Document, node: _Node, by_key: dict[str, _Node]) -> TableRecord | MadeRecord:
+def _cpd(document: Document, node: _Node, by_key: dict[str, _Node], *, is_turned: bool) -> TableRecord | MadeRecord:
     given = node.element.first("PARENTS")
     keys = given.text.split() if given is not None else []
     check_family(node.key, keys, by_key, document, node.element.mark)
@@ -152,9 +157,20 @@ def _cpd(document: Document, node: _Node, by_key: dict[str, _Node]) -> TableReco
     if node.element.tag == "CPT":
         body = document.one(node.element, "PROBABILITIES")
         numbers = document.weights(body)
+        if is_turned:
+            numbers = _last_parent_fastest(numbers, [*parents, node])
         return TableRecord(node.name, names, _in_our_order(numbers, [*parents, node]), body.mark)
     read = _deterministic if node.element.tag == "DETERMINISTIC" else _noisy_max
     return MadeRecord(node.name, names, read(document, node, parents), node.element.mark)
+
+
+def _last_parent_fastest(numbers: Floats, nodes: Sequence[_Node]) -> Floats:
+    """Numbers over the child, which is the fastest, then the parents from the first on, in the order of the format."""
+    *parents, width = [len(node.states) for node in nodes]
+    if numbers.size != math.prod(parents) * width:
+        return numbers
+    axes = (*reversed(range(len(parents))), len(parents))
+    return np.ascontiguousarray(numbers.reshape(*reversed(parents), width).transpose(axes)).reshape(-1)
 
 
 def _in_our_order(numbers: Floats, nodes: Sequence[_Node]) -> Floats:
@@ -244,9 +260,9 @@ def _influenced(
 def render(model: Model) -> bytes:
     """The network as an XDSL file; numbers are written so that they are read back exactly."""
     net = bayes_net(model, "XDSL")
-    keys = identifiers([variable.name for variable in net.variables])
+    keys = identifiers(net.variables.names, "node")
     seen = views(net, "XDSL")
-    title = net.name if _IDENTIFIER.fullmatch(net.name) else "network"
+    title = net.name if is_identifier(net.name) else "network"
     drawing = net.drawing.of(FORMAT)
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"<smile{head(drawing, title)}>", "<nodes>"]
     orders = {name: _file_order(net.cpd(name), view) for name, view in seen.items()}
@@ -265,7 +281,7 @@ def _node_lines(
 ) -> list[str]:
     cpd, view, order = net.cpd(name), seen[name], orders[name]
     listed = tuple(view.states[code] for code in order)
-    ids = _state_ids(listed)
+    ids = tuple(identifiers(listed, "state").values())
     tag, body = _body(cpd, ids, orders)
     drawn = net.drawing.of(FORMAT).nodes.get(name, NOTHING)
     marked = {state.text: dict(state.attributes) for state in drawn.all("state")}
@@ -289,13 +305,6 @@ def _node_lines(
 
 def _property(key: str, text: str) -> str:
     return "  " + tagged("property", text, "XDSL").replace("<property", f'<property id="{key}"', 1)
-
-
-def _state_ids(states: tuple[str, ...]) -> tuple[str, ...]:
-    """The states if all are identifiers, otherwise numbered identifiers."""
-    if all(_IDENTIFIER.fullmatch(state) for state in states):
-        return states
-    return tuple(f"state_{number}" for number in range(len(states)))
 
 
 def _file_order(cpd: CPD, view: VariableView) -> list[int]:

@@ -102,6 +102,15 @@ def _renamed(item: Item, names: Mapping[str, str]) -> Item:
     return replace(item, attributes=attributes, items=tuple(inside))
 
 
+def is_agrum(app: str) -> bool:
+    """Whether a file of this tool has its tables with the first parent fastest.
+
+    >>> is_agrum("aGrUM 2.1.0"), is_agrum("GeNIe 3.0")
+    (True, False)
+    """
+    return app.partition(" ")[0] == "aGrUM"
+
+
 def head(drawing: Drawing, title: str) -> str:
     """The attributes of the outermost element."""
     return written_attributes(
@@ -121,7 +130,7 @@ def tail(drawing: Drawing, name: str, title: str, keys: Mapping[str, str]) -> li
     network = _renamed(drawing.network, keys)
     genie = next((g for part in network.all("extensions") for g in part.all("genie")), None)
     drawn = {} if genie is None else dict(genie.attributes)
-    if not drawn or title != name or drawn.get("app") == "sepset":
+    if not drawn or title != name or drawn.get("app") == "sepset" or is_agrum(drawn.get("app", "")):
         drawn |= {"version": "1.0", "app": "sepset", "name": name}
     shown = () if genie is None else genie.items
     lines = [rendered(item, FORMAT) for item in network.items if item.tag != "extensions"]

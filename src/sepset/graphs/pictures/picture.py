@@ -6,10 +6,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-from sepset.base.axes import axes_of
+from sepset.base.axes import axes_of, image
 from sepset.base.extras import require
 from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
+from sepset.base.replacing import write_whole
 from sepset.base.text import counted, nearest, page_width
 from sepset.errors import FileFormatError, TooLarge
 from sepset.graphs.pictures.scene import MARGIN, Scene, scene
@@ -102,17 +103,17 @@ class Picture(Frozen):
         suffix = require_format(path)
         texts = {".svg": self.to_svg, ".dot": self.to_dot, ".mmd": self.to_mermaid, ".txt": self.to_text}
         if suffix in texts:
-            Path(path).write_text(texts[suffix]() + "\n", encoding="utf-8")
+            write_whole(path, (texts[suffix]() + "\n").encode())
         else:
-            self._save_image(path)
+            write_whole(path, self._image(suffix[1:]))
 
-    def _save_image(self, path: str | os.PathLike[str]) -> None:
+    def _image(self, kind: str) -> bytes:
         figures = require("matplotlib.figure", "plot", "Plotting")
         width, height = self._scene.width + 2.0 * MARGIN, self._scene.height + 2.0 * MARGIN
         scale = min(1.0 / 72.0, 200.0 / max(width, height))
         figure = figures.Figure(figsize=(width * scale, height * scale), dpi=144)
         self.plot(figure.add_axes((0.0, 0.0, 1.0, 1.0)))
-        figure.savefig(path)
+        return image(figure, kind)
 
     @property
     def _label(self) -> str:

@@ -17,6 +17,7 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import is_number
 from sepset.base.foreign import TakesNames, often
 from sepset.base.frozen import read_only
+from sepset.base.replacing import write_whole
 from sepset.base.text import brief, nearest
 from sepset.errors import ArgumentError, FileFormatError, ModelError, ScopeError
 from sepset.graphs.graph import DAG
@@ -172,7 +173,7 @@ class ScoreTable(TakesNames):
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the table in the text format of GOBNILP and of Jaakkola's score files (`.jkl`, `.scores`)."""
-        Path(path).write_text("".join(f"{line}\n" for line in self._lines()))
+        write_whole(path, "".join(f"{line}\n" for line in self._lines()).encode())
 
     def _lines(self) -> Iterator[str]:
         yield str(self.num_columns)
@@ -266,7 +267,10 @@ class _Lines:
 
     def __init__(self, path: Path) -> None:
         self._file = str(path)
-        text = path.read_text().splitlines()
+        try:
+            text = path.read_text(encoding="utf-8").splitlines()
+        except UnicodeDecodeError as error:
+            raise FileFormatError(f"The file is not text in UTF-8: {error}.", file=self._file) from None
         self._lines = [(i + 1, line.split()) for i, line in enumerate(text) if line.split() and line[0] != "#"]
         self._lines = [(i, words) for i, words in self._lines if words[0] != "META"]
         self._next = 0
