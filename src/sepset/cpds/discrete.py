@@ -99,6 +99,16 @@ class DiscreteCPD(Frozen, Tabulated):
         """The hidden variables that `factors` introduces, to be summed out."""
         return ()
 
+    @property
+    def num_levels(self) -> int:
+        """The states of each auxiliary if the factors are links through all parents (`in_one_order`), which can be made
+        later; zero otherwise."""
+        return self._num_levels(MOST_ENTRIES)
+
+    def _num_levels(self, most: int) -> int:
+        """The same, where the factors have at most so many entries."""
+        return 0
+
     @often
     def factors(self) -> tuple[Factor, ...]:
         """Factors whose product, summed over `auxiliaries`, is the conditional distribution."""

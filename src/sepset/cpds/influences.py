@@ -112,12 +112,17 @@ class Influences:
 
     def is_decomposed(self, parents: tuple[Discrete, ...]) -> bool:
         """Whether the chain stores fewer values than the table."""
-        return len(parents) > 1 and self.chain_entries(parents) < len(self.leak) * num_entries(parents)
+        return self.num_levels(parents) > 0
+
+    def num_levels(self, parents: tuple[Discrete, ...], most: float = math.inf) -> int:
+        """The levels of the running maxima; zero if the table stores fewer values, or the chain more than `most`."""
+        k, cards = len(self.leak), [p.num_states for p in parents]
+        is_less = len(cards) > 1 and (entries := _chain_entries(k, cards, parents)) < k * math.prod(cards)
+        return k if is_less and entries <= most else 0
 
     def chain_entries(self, parents: tuple[Discrete, ...]) -> int:
         """The entries of the chain's factors."""
-        k, first = len(self.leak), parents[in_one_order(parents)[0]].num_states
-        return k * (first + k * (sum(p.num_states for p in parents) - first))
+        return _chain_entries(len(self.leak), [p.num_states for p in parents], parents)
 
     def absorbing(self, known: Mapping[int, int]) -> Influences:
         """The contributions of the other parents; those of parents in known states are part of the leak."""
@@ -364,6 +369,12 @@ def _under_all(levels: Floats, effects: Sequence[Floats]) -> Floats:
 def _acted_on(levels: Floats, effect: Floats) -> Floats:
     """The distributions of a maximum with one more contribution; levels are the last axis of both."""
     return np.asarray(levels * np.cumsum(effect, axis=-1) + effect * _below(levels))
+
+
+def _chain_entries(k: int, cards: Sequence[int], parents: tuple[Discrete, ...]) -> int:
+    """The entries of a chain of maxima with k levels."""
+    first = cards[0] if len(set(cards)) == 1 else cards[in_one_order(parents)[0]]
+    return k * (first + k * (sum(cards) - first))
 
 
 def _below(rows: Floats) -> Floats:
