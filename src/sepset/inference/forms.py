@@ -346,6 +346,8 @@ class PreparedForms:
         try:
             return self._about(targets or None, Evidence(dict.fromkeys(observed, 0))).plan(targets, observed)
         except TooLarge:
+            if self._whole is not None:
+                raise
             return self._whole_plan(targets or range(self.problem.num_visible), targets, observed, joint=True)
 
     def best_plan(self, over: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
