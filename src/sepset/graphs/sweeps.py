@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Floats, Int32s, Ints
-from sepset.graphs.csr import csr, topological
+from sepset.graphs.csr import csr, sorted_pairs, topological
 
 __all__ = ["beside", "lined_up", "side_by_side", "side_to_side"]
 
@@ -133,11 +133,12 @@ class _Links(NamedTuple):
         place, count = _joined(self.first, self.number, at)
         at, v, u = np.repeat(at, count), np.repeat(v, count), self.own[place]
         home = np.repeat(np.arange(len(self.number)), self.number)
-        is_shared = np.isin(at * self.num_own + v, home * self.num_own + self.own)
+        known, asked = np.sort(home * self.num_own + self.own), at * self.num_own + v
+        is_shared = np.append(known, -1)[np.searchsorted(known, asked)] == asked
         is_kept = (v != u) & ((u == self.last[at]) | ~is_shared)
         is_end = (self.last[home] < self.num_own) & (self.own != self.last[home])
         one, other = np.append(v[is_kept], self.own[is_end]), np.append(u[is_kept], self.last[home[is_end]])
-        return np.column_stack(np.divmod(np.unique(one * self.num_own + other), max(self.num_own, 1)))
+        return sorted_pairs(np.column_stack([one, other]), self.num_own)
 
 
 def _joined(first: Ints, number: Ints, which: Ints) -> tuple[Ints, Ints]:
