@@ -353,6 +353,11 @@ class Problem:
         block, place = self._home(number)
         return tuple(self.blocks[block].scopes[place].tolist())
 
+    def scopes_of(self, numbers: Sequence[int]) -> list[list[int]]:
+        """The variable positions of some factors."""
+        start, members = self.scopes[0].tolist(), self.scopes[1].tolist()
+        return [members[start[n] : start[n + 1]] for n in numbers]
+
     def relevant(
         self,
         targets: Iterable[int],

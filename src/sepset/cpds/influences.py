@@ -147,7 +147,7 @@ class Influences:
         order, levels = in_one_order(parents), range(1, len(self.leak))
         parents = tuple(parents[i] for i in order)
         rows, ends = _stacked((self.leak[None], *(self.effects[i] for i in order)))
-        start, *terms = np.split(np.stack([_log_ratios(rows, level) for level in levels], axis=1), ends)
+        start, *terms = _split(np.stack([_log_ratios(rows, level) for level in levels], axis=1), ends)
         table = num_entries((*parents, child))
         most = min(MAX_PRODUCTS, math.isqrt(table))
         sums = RunningSums.of(start[0], terms, most=most, is_relative=True)
@@ -165,9 +165,9 @@ class Influences:
         """
         level = int(self.level_of[code])
         rows, ends = _stacked((self.leak[None], *self.effects))
-        start, *terms = np.split(np.maximum(_log_ratios(rows, level), -NOTHING)[:, None], ends)
+        start, *terms = _split(np.maximum(_log_ratios(rows, level), -NOTHING)[:, None], ends)
         with np.errstate(divide="ignore"):
-            fixed = np.split(np.log(_around(rows, level)[0]), ends)
+            fixed = _split(np.log(_around(rows, level)[0]), ends)
         own = (fixed[1] + fixed[0][0], *fixed[2:]) if parents else ()
         functions = _log_rest, _log_rest_slope, _log_rest_points, _log_rest_limit
         return Concave(parents, own, tuple(terms), start[0], *functions, kind=REST)
@@ -306,9 +306,14 @@ LEAST = 1e-290
 """The smallest distance from zero whose tangent has a slope in floats."""
 
 
-def _stacked(tables: Sequence[Floats]) -> tuple[Floats, Ints]:
-    """All rows of some tables, and where the second and later ones begin."""
-    return np.concatenate(tables), np.cumsum([len(table) for table in tables[:-1]])
+def _stacked(tables: Sequence[Floats]) -> tuple[Floats, list[int]]:
+    """All rows of some tables, and where each begins, and the last ends."""
+    return np.concatenate(tables), list(itertools.accumulate(map(len, tables), initial=0))
+
+
+def _split(rows: Floats, ends: Sequence[int]) -> list[Floats]:
+    """Parts of some rows, from one end to the next."""
+    return [rows[i:j] for i, j in itertools.pairwise(ends)]
 
 
 def _around(rows: Floats, level: int) -> tuple[Floats, Floats]:

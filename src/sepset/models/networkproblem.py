@@ -6,14 +6,16 @@ A network of ten thousand noisy-ors has half a million links, which a question t
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, overload
 
 import numpy as np
 
-from sepset.base.frozen import fill
+from sepset.base.arraytypes import Ints
+from sepset.base.frozen import fill, read_only
 from sepset.base.lazy import lazy
 from sepset.cpds.cpd import CPD
 from sepset.factors.block import single_blocks
@@ -34,7 +36,7 @@ def network_problem(variables: Universe, cpds: Sequence[CPD]) -> Problem:
     is_whole = [_is_whole(part, cpd) for cpd, part in zip(cpds, parts, strict=True)]
     if all(is_whole):
         return _of_whole_factors(variables, cpds, [part.factors[0] for part in parts if part is not None])
-    outline, parents = Outline(variables), _parents(variables, cpds)
+    outline, parents = Outline(variables, cpds), _parents(variables, cpds)
     for child, (cpd, part, level) in enumerate(zip(cpds, parts, levels, strict=True)):
         if level:
             outline.add_chain(cpd, parents[child], level)
@@ -71,13 +73,15 @@ class Outline:
 
     Attributes:
         variables: of the network.
-        factors: for each CPD its factors, None in place of one that waits for evidence, or who makes them.
+        cpds: of these variables.
+        factors: for each CPD so far its factors, None if they wait for evidence, or who makes them.
         cards: the numbers of states of the auxiliaries.
         sizes: the number of variables of each factor.
         members: their positions, one factor after the other.
     """
 
     variables: Universe
+    cpds: Sequence[CPD]
     factors: list[Decomposition | CPD | None] = field(default_factory=list)
     cards: list[int] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
@@ -145,67 +149,69 @@ class Outline:
         """The problem, with factors that are made when they are read."""
         start = np.append(0, np.array(self.sizes, np.int64).cumsum())
         members = np.array(self.members, np.int64)
-        late = {form.factors[0]: partial(filled_form, form.source) for form in self.forms if form.is_deferred}
-
-        def blocks() -> tuple[Block, ...]:
-            found: list[Block] = list(single_blocks(self._all_factors(), start, members))
-            for number, filled in late.items():
-                found[number] = Deferred(found[number].scopes, filled)
-            return tuple(found)
-
         self.members, self.sizes = [], []
         made = Problem(
             ExtendedUniverse(self.variables, self.cards, self._auxiliaries) if self.cards else self.variables,
-            LateBlocks(len(start) - 1, blocks),
+            LateBlocks(self, start, read_only(members)),
             conditionals=tuple(self.groups),
             num_visible=len(self.variables),
             functions=self.functions,
             forms=tuple(self.forms),
-            is_built=not late,
+            is_built=not any(form.is_deferred for form in self.forms),
         )
         return fill(made, scopes=(start, members), offsets=np.arange(len(start)))
 
-    @lazy
-    def _parts(self) -> list[Decomposition | None]:
-        """The factors of all CPDs, made now; None for those that wait for evidence."""
-        return [
-            part if part is None or isinstance(part, Decomposition) else part.decomposition() for part in self.factors
-        ]
+    def part(self, child: int) -> Decomposition | None:
+        """The factors of a CPD, made now; None if they wait for evidence."""
+        part = self.factors[child]
+        if part is not None and not isinstance(part, Decomposition):
+            part = self.factors[child] = part.decomposition()
+        return part
 
-    def _auxiliaries(self) -> list[Any]:
-        return [a for part in self._parts if part is not None for a in part.auxiliaries]
-
-    def _all_factors(self) -> list[Any]:
-        return [factor for part in self._parts for factor in ((None,) if part is None else part.factors)]
+    def _auxiliaries(self) -> Iterator[Any]:
+        return (a for i in range(len(self.groups)) if (part := self.part(i)) is not None for a in part.auxiliaries)
 
 
 class LateBlocks(Sequence[Block]):
-    """Blocks of factors that are made when the first of them is read.
+    """Blocks of one factor each, those of a CPD made when the first of them is read.
 
     Args:
-        number: how many there are.
-        make: makes them.
+        outline: what makes them.
+        start, members: the scopes of all factors as compressed rows.
     """
 
-    def __init__(self, number: int, make: Callable[[], tuple[Block, ...]]) -> None:
-        self._number, self._make = number, make
+    def __init__(self, outline: Outline, start: Ints, members: Ints) -> None:
+        self._outline, self._start, self._members = outline, start, members
+        self._made: list[Block | None] = [None] * (len(start) - 1)
+        self._first = [group.factors[0] for group in outline.groups]
 
-    @lazy
-    def _made(self) -> tuple[Block, ...]:
-        return self._make()
+    def _make(self, child: int) -> None:
+        """Make those of one CPD."""
+        outline, numbers = self._outline, self._outline.groups[child].factors
+        start, part = self._start[numbers[0] : numbers[-1] + 2], outline.part(child)
+        if part is None:
+            scope = self._members[None, start[0] : start[1]]
+            self._made[numbers[0]] = Deferred(scope, partial(filled_form, outline.cpds[child]))  # type: ignore[arg-type]
+        else:
+            self._made[numbers[0] : numbers[-1] + 1] = single_blocks(part.factors, start, self._members)  # type: ignore[arg-type]
 
     def __len__(self) -> int:
-        return self._number
+        return len(self._made)
 
     @overload
     def __getitem__(self, key: int) -> Block: ...
     @overload
     def __getitem__(self, key: slice) -> tuple[Block, ...]: ...
     def __getitem__(self, key: Any) -> Any:
-        return self._made[key]
+        if isinstance(key, slice):
+            return tuple(self)[key]
+        if (found := self._made[key]) is None:
+            self._make(bisect_right(self._first, range(len(self))[key]) - 1)
+            found = self._made[key]
+        return found
 
     def __iter__(self) -> Iterator[Block]:
-        return iter(self._made)
+        return (self[i] for i in range(len(self)))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return tuple, (self._made,)
+        return tuple, (tuple(self),)

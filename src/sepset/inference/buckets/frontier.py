@@ -118,10 +118,10 @@ class FrontierSearch:
         self._functions, self._order = tuple(functions), tuple(order)
         ends = np.cumsum([0, *(len(f.start) for f in functions)])
         self._places = [slice(a, b) for a, b in itertools.pairwise(ends.tolist())]
-        self._terms = self._joined_terms()
         self._start = np.concatenate([f.start for f in functions]) if functions else np.zeros(0)
 
-    def _joined_terms(self) -> dict[Discrete, Floats]:
+    @lazy
+    def _terms(self) -> dict[Discrete, Floats]:
         """The parts of the states of each variable in the arguments of all functions."""
         width = self._places[-1].stop if self._places else 0
         found: dict[Discrete, Floats] = {}
@@ -137,7 +137,7 @@ class FrontierSearch:
     @lazy
     def relaxed(self) -> RelaxedSearch | None:
         """The search that serves if nothing but several functions couples more than a few variables."""
-        return RelaxedSearch.of(self._factors, self._functions, self._order, self._terms)
+        return RelaxedSearch.of(self._factors, self._functions, self._order)
 
     def run(self, k: int = 1, above: float = -math.inf) -> Ranked:
         """Up to k assignments, best first, and only those above a value; the best ones found if there is no proof."""
