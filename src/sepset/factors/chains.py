@@ -76,6 +76,8 @@ class RunningSums:
 
         Sums that differ by less than 1e-12 are equal up to rounding; for terms of one sign, relative to sums below one.
         """
+        if _are_many(terms, most):
+            return None
         levels, found, steps = start[None, :], [], []
         for term in terms[:-1]:
             joint = (levels[:, None, :] + term[None]).reshape(len(levels) * len(term), -1)
@@ -121,6 +123,17 @@ class RunningSums:
         """The entries of the chain's tables but the last."""
         counts = [1, *map(len, self.levels)]
         return sum(a * p.num_states * b for a, p, b in zip(counts, parents, counts[1:], strict=False))
+
+
+def _are_many(terms: Sequence[Floats], most: int) -> bool:
+    """Whether there are certainly more than `most` sums of single numbers, of the first terms that have more."""
+    sums = np.zeros(1)
+    for term in terms[:-1] if terms and terms[0].shape[1] == 1 else ():
+        sums = (sums[:, None] + term[:, 0]).reshape(-1)
+        if len(sums) > most:
+            known = np.sort(sums[np.isfinite(sums)])
+            return bool((np.diff(known) > 1e-10 * (1.0 + np.abs(known[1:]))).sum() >= most)
+    return False
 
 
 def _rounded(sums: Floats) -> Floats:

@@ -29,7 +29,7 @@ from sepset.factors.decomposition import Concave
 from sepset.factors.table import Table
 from sepset.inference.buckets.bounded import SLACK
 from sepset.inference.buckets.regrets import Level, Logs, Regrets, regrets
-from sepset.inference.buckets.relaxed import Ranked, RelaxedSearch
+from sepset.inference.buckets.relaxed import Ranked, RelaxedSearch, fixed_logs
 from sepset.variables.variable import Discrete
 
 NUM_POINTS = 32
@@ -111,11 +111,7 @@ class FrontierSearch:
     """
 
     def __init__(self, factors: Sequence[Table], functions: Sequence[Concave], order: Sequence[Discrete]) -> None:
-        fixed = dict[Discrete, Floats]()
-        for variable, row in (pair for f in functions for pair in zip(f.variables, f.fixed, strict=True)):
-            fixed[variable] = fixed[variable] + row if variable in fixed else row
-        self._factors = [*factors, *(Table.from_log((v,), row) for v, row in fixed.items())]
-        self._functions, self._order = tuple(functions), tuple(order)
+        self._factors, self._functions, self._order = factors, tuple(functions), tuple(order)
         ends = np.cumsum([0, *(len(f.start) for f in functions)])
         self._places = [slice(a, b) for a, b in itertools.pairwise(ends.tolist())]
         self._start = np.concatenate([f.start for f in functions]) if functions else np.zeros(0)
@@ -132,7 +128,8 @@ class FrontierSearch:
 
     @lazy
     def _logs(self) -> list[Logs]:
-        return [Logs.of(factor) for factor in self._factors]
+        fixed = fixed_logs(self._functions).items()
+        return [*map(Logs.of, self._factors), *(Logs((v,), row[:, None]) for v, row in fixed)]
 
     @lazy
     def relaxed(self) -> RelaxedSearch | None:

@@ -91,7 +91,7 @@ class RelaxedSearch:
         """The search, if factors couple few variables each and the kernel has the functions; None otherwise.
 
         Args:
-            factors: those of the functions too.
+            factors: tables besides the functions.
         """
         groups = _groups(factors, order)
         sizes = [math.prod(v.num_states for v in group) for group in groups]
@@ -102,8 +102,8 @@ class RelaxedSearch:
         for factor in factors:
             if factor.scope:
                 tables[home[factor.scope[0]]].append(factor)
-        own = [_joint_logs(group, part) for group, part in zip(groups, tables, strict=True)]
-        terms = _terms(functions)
+        fixed, terms = fixed_logs(functions), _terms(functions)
+        own = [_joint_logs(group, part, fixed) for group, part in zip(groups, tables, strict=True)]
         joint = [_joint_terms(group, terms) for group in groups]
         constant = sum(float(np.asarray(f.log_values).reshape(-1)[0]) for f in factors if not f.scope)
         return cls(tuple(groups), _causes(own, functions, joint), constant)
@@ -158,11 +158,22 @@ def _groups(factors: Sequence[Table], order: Sequence[Discrete]) -> list[tuple[D
     return [tuple(group) for v, group in home.items() if group[0] == v]
 
 
-def _joint_logs(group: Sequence[Discrete], tables: Sequence[Table]) -> Floats:
-    """The log value of each joint state under some factors."""
+def fixed_logs(functions: Sequence[Concave]) -> dict[Discrete, Floats]:
+    """The log values of the states of each variable in the linear parts of all functions."""
+    found: dict[Discrete, Floats] = {}
+    for variable, row in (pair for f in functions for pair in zip(f.variables, f.fixed, strict=True)):
+        found[variable] = found[variable] + row if variable in found else row
+    return found
+
+
+def _joint_logs(group: Sequence[Discrete], tables: Sequence[Table], fixed: Mapping[Discrete, Floats]) -> Floats:
+    """The log value of each joint state under some factors and the linear parts of functions."""
     logs = np.zeros([v.num_states for v in group])
     for table in tables:
-        logs = logs + Logs.of(table).over(group)[..., 0]
+        logs = logs + (table.log_values if table.scope == group else Logs.of(table).over(group)[..., 0])
+    for axis, v in enumerate(group):
+        if v in fixed:
+            logs = logs + fixed[v].reshape([-1 if i == axis else 1 for i in range(len(group))])
     return logs.reshape(-1)
 
 
@@ -181,6 +192,8 @@ def _joint_terms(
     group: Sequence[Discrete], terms: Mapping[Discrete, Sequence[tuple[int, Floats]]]
 ) -> tuple[Ints, Floats]:
     """The arguments that some variables have a part in, and the terms of each joint state in these."""
+    if len(group) == 1:
+        return _own_terms(group[0], terms.get(group[0], ()))
     parts = [(axis, first, term) for axis, v in enumerate(group) for first, term in terms.get(v, ())]
     numbers = sorted({first + i for _, first, term in parts for i in range(term.shape[1])})
     place = {number: i for i, number in enumerate(numbers)}
@@ -193,6 +206,14 @@ def _joint_terms(
     rows = total.reshape(math.prod(v.num_states for v in group), len(numbers))
     is_used = rows.any(axis=0)
     return np.array(numbers, np.int64)[is_used], rows[:, is_used]
+
+
+def _own_terms(variable: Discrete, terms: Sequence[tuple[int, Floats]]) -> tuple[Ints, Floats]:
+    """The same for one variable."""
+    numbers = np.array([first + i for first, term in terms for i in range(term.shape[1])], np.int64)
+    rows = np.concatenate([np.zeros((variable.num_states, 0)), *(term for _, term in terms)], axis=1)
+    is_used = rows.any(axis=0)
+    return (numbers, rows) if is_used.all() else (numbers[is_used], rows[:, is_used])
 
 
 def _causes(own: Sequence[Floats], functions: Sequence[Concave], joint: Sequence[tuple[Ints, Floats]]) -> Causes:
