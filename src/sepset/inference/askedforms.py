@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,9 +39,10 @@ class AskedForms:
     @lazy
     def mixed(self) -> frozenset[int]:
         """The forms with variables that are asked for, whose auxiliaries only sums allow."""
-        asked, groups = frozenset(self.over), self.problem.conditionals
-        forms = enumerate(self.problem.forms)
-        return frozenset([i for i, f in forms if not f.is_functional and not asked.isdisjoint(groups[f.group].parents)])
+        groups, forms = self.problem.conditionals, enumerate(self.problem.forms)
+        return frozenset(
+            [i for i, f in forms if not f.is_functional and not self._asked.isdisjoint(groups[f.group].parents)]
+        )
 
     @lazy
     def chosen(self) -> dict[int, Semiring]:
@@ -99,23 +100,22 @@ class AskedForms:
     def _asked(self) -> frozenset[int]:
         return frozenset(self.over)
 
-    def _refuse(self, found: Iterable[int]) -> None:
+    def _refuse(self, found: Collection[int]) -> None:
         """Raise, since these forms are too many."""
-        groups = [self.problem.conditionals[self.problem.forms[i].group] for i in found]
+        parents = {v for i in found for v in self.problem.conditionals[self.problem.forms[i].group].parents}
         raise TooLarge(
-            f"The best states of {len({v for g in groups for v in g.parents}):,} or more variables, which {len(groups):,} "
-            f"or more functions of many variables couple, need a search that takes seconds to begin with. {MORE_TIME}"
+            f"The best states of {len(parents):,} or more variables, which {len(found):,} or more functions of many "
+            f"variables couple, need a search that takes seconds to prepare. {MORE_TIME}"
         )
 
     @lazy
     def functions(self) -> WideForms:
         """The forms, also those with factors, that can be concave functions: of asked parents and an observed child."""
-        known, groups = {*self.over, *self.evidence.codes}, self.problem.conditionals
-        kept = {}
-        for i in self.chosen:
-            form = self.problem.forms[i]
-            group = groups[form.group]
-            if group.child in self.evidence.codes and known.issuperset(group.parents):
-                if self.parts.concave(i, self._codes(i)) is not None:
-                    kept[i] = form
+        kept = {i: self.problem.forms[i] for i in self.chosen if self._is_function(i)}
         return WideForms(self.problem, kept, self.evidence, self.over, self.parts)
+
+    def _is_function(self, i: int) -> bool:
+        group, known = self.problem.conditionals[self.problem.forms[i].group], self.evidence.codes
+        if group.child not in known or not self._asked.issuperset([v for v in group.parents if v not in known]):
+            return False
+        return self.parts.concave(i, self._codes(i)) is not None

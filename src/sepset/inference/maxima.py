@@ -39,7 +39,7 @@ MOST_IN_BRANCHES = 2**26
 """The most entries of the tables that are filled for all branches of one search."""
 
 
-PARENT_NANOSECONDS = 25_000.0
+PARENT_NANOSECONDS = 30_000.0
 """Time to make what a search needs of each parent of a form."""
 
 SMALL_PLAN = 2**16
