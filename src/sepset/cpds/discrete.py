@@ -105,10 +105,6 @@ class DiscreteCPD(Frozen, Tabulated):
         later; zero otherwise."""
         return self._num_levels(MOST_ENTRIES)
 
-    def _num_levels(self, most: int) -> int:
-        """The same, where the factors have at most so many entries."""
-        return 0
-
     @often
     def factors(self) -> tuple[Factor, ...]:
         """Factors whose product, summed over `auxiliaries`, is the conditional distribution."""
@@ -127,6 +123,10 @@ class DiscreteCPD(Frozen, Tabulated):
     def decomposition(self) -> Decomposition | None:
         """The factors, with what their auxiliaries are functions of; None beyond `MOST_ENTRIES`."""
         return None if self.size > MOST_ENTRIES else self._parts()
+
+    def _num_levels(self, most: int) -> int:
+        """The same, where the factors have at most so many entries."""
+        return 0
 
     def _parts(self) -> Decomposition:
         factors, auxiliaries = self.factors(), self.auxiliaries

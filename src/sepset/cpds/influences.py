@@ -22,7 +22,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.factors.algebra import num_entries
-from sepset.factors.chains import RunningSums, in_one_order
+from sepset.factors.chains import RunningSums, have_many_sums, in_one_order
 from sepset.factors.decomposition import Concave, Decomposition
 from sepset.factors.table import Table
 from sepset.kernels.buckets.causes import REST
@@ -144,12 +144,15 @@ class Influences:
         """
         if len(parents) < 2:
             return None
-        order, levels = in_one_order(parents), range(1, len(self.leak))
-        parents = tuple(parents[i] for i in order)
-        rows, ends = _stacked((self.leak[None], *(self.effects[i] for i in order)))
-        start, *terms = _split(np.stack([_log_ratios(rows, level) for level in levels], axis=1), ends)
         table = num_entries((*parents, child))
         most = min(MAX_PRODUCTS, math.isqrt(table))
+        rows, ends = _stacked((self.leak[None], *self.effects))
+        levels = range(1, len(self.leak))
+        start, *terms = _split(np.stack([_log_ratios(rows, level) for level in levels], axis=1), ends)
+        if have_many_sums(terms, most):
+            return None
+        order = in_one_order(parents)
+        parents, terms = tuple(parents[i] for i in order), [terms[i] for i in order]
         sums = RunningSums.of(start[0], terms, most=most, is_relative=True)
         if sums is None or sums.entries(parents) >= table:
             return None

@@ -99,8 +99,9 @@ class Outline:
         """Add a CPD that is one factor over its scope; None if that waits for evidence."""
         child = len(self.groups)
         self.members += (*parents, child)
+        self.groups.append(ConditionalGroup(child, parents, (len(self.sizes),), ()))
         self.sizes.append(len(parents) + 1)
-        self._add_group(part, parents, 1, 0)
+        self.factors.append(part)
         if part is None:
             self.forms.append(Form(cpd, self.groups[-1].factors, child, is_deferred=True))  # type: ignore[arg-type]
 
