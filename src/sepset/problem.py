@@ -147,7 +147,7 @@ class Problem:
     """
 
     variables: Universe
-    blocks: tuple[Block, ...]
+    blocks: Sequence[Block]
     _: KW_ONLY
     conditionals: tuple[ConditionalGroup, ...] = ()
     num_visible: int = -1
@@ -230,7 +230,7 @@ class Problem:
     def with_forms(self, functions: Mapping[int, tuple[int, ...]], forms: Iterable[Form]) -> Problem:
         """The problem with these functions and forms; the factors of those that are deferred are not built."""
         listed = tuple(forms)
-        late = {form.factors[0]: partial(_built, form.source) for form in listed if form.is_deferred}
+        late = {form.factors[0]: partial(filled_form, form.source) for form in listed if form.is_deferred}
         made = replace(self, functions=functions, forms=listed)
         carry_over(self, made, "scopes", "offsets")
         return made.with_deferred(late) if late else made
@@ -353,6 +353,11 @@ class Problem:
         block, place = self._home(number)
         return tuple(self.blocks[block].scopes[place].tolist())
 
+    def scopes_of(self, numbers: Sequence[int]) -> list[list[int]]:
+        """The variable positions of some factors."""
+        start, members = self.scopes[0].tolist(), self.scopes[1].tolist()
+        return [members[start[n] : start[n + 1]] for n in numbers]
+
     def relevant(
         self,
         targets: Iterable[int],
@@ -440,7 +445,7 @@ class Problem:
         return f"Problem({counted(len(self.variables), 'variable')}, {factors})"
 
 
-def _built(source: Decomposable) -> Factor:
+def filled_form(source: Decomposable) -> Factor:
     """The one factor of a conditional that nothing is observed about, if it fits after all."""
     from sepset.errors import TooLarge
     from sepset.semiring import SUM

@@ -99,6 +99,12 @@ class DiscreteCPD(Frozen, Tabulated):
         """The hidden variables that `factors` introduces, to be summed out."""
         return ()
 
+    @property
+    def num_levels(self) -> int:
+        """The states of each auxiliary if the factors are links through all parents (`in_one_order`), which can be made
+        later; zero otherwise."""
+        return self._num_levels(MOST_ENTRIES)
+
     @often
     def factors(self) -> tuple[Factor, ...]:
         """Factors whose product, summed over `auxiliaries`, is the conditional distribution."""
@@ -117,6 +123,10 @@ class DiscreteCPD(Frozen, Tabulated):
     def decomposition(self) -> Decomposition | None:
         """The factors, with what their auxiliaries are functions of; None beyond `MOST_ENTRIES`."""
         return None if self.size > MOST_ENTRIES else self._parts()
+
+    def _num_levels(self, most: int) -> int:
+        """The same, where the factors have at most so many entries."""
+        return 0
 
     def _parts(self) -> Decomposition:
         factors, auxiliaries = self.factors(), self.auxiliaries

@@ -22,7 +22,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.factors.algebra import num_entries
-from sepset.factors.chains import RunningSums, in_one_order
+from sepset.factors.chains import RunningSums, have_many_sums, in_one_order
 from sepset.factors.decomposition import Concave, Decomposition
 from sepset.factors.table import Table
 from sepset.kernels.buckets.causes import REST
@@ -112,12 +112,17 @@ class Influences:
 
     def is_decomposed(self, parents: tuple[Discrete, ...]) -> bool:
         """Whether the chain stores fewer values than the table."""
-        return len(parents) > 1 and self.chain_entries(parents) < len(self.leak) * num_entries(parents)
+        return self.num_levels(parents) > 0
+
+    def num_levels(self, parents: tuple[Discrete, ...], most: float = math.inf) -> int:
+        """The levels of the running maxima; zero if the table stores fewer values, or the chain more than `most`."""
+        k, cards = len(self.leak), [p.num_states for p in parents]
+        is_less = len(cards) > 1 and (entries := _chain_entries(k, cards, parents)) < k * math.prod(cards)
+        return k if is_less and entries <= most else 0
 
     def chain_entries(self, parents: tuple[Discrete, ...]) -> int:
         """The entries of the chain's factors."""
-        k, first = len(self.leak), parents[in_one_order(parents)[0]].num_states
-        return k * (first + k * (sum(p.num_states for p in parents) - first))
+        return _chain_entries(len(self.leak), [p.num_states for p in parents], parents)
 
     def absorbing(self, known: Mapping[int, int]) -> Influences:
         """The contributions of the other parents; those of parents in known states are part of the leak."""
@@ -139,12 +144,15 @@ class Influences:
         """
         if len(parents) < 2:
             return None
-        order, levels = in_one_order(parents), range(1, len(self.leak))
-        parents = tuple(parents[i] for i in order)
-        rows, ends = _stacked((self.leak[None], *(self.effects[i] for i in order)))
-        start, *terms = np.split(np.stack([_log_ratios(rows, level) for level in levels], axis=1), ends)
         table = num_entries((*parents, child))
         most = min(MAX_PRODUCTS, math.isqrt(table))
+        rows, ends = _stacked((self.leak[None], *self.effects))
+        levels = range(1, len(self.leak))
+        start, *terms = _split(np.stack([_log_ratios(rows, level) for level in levels], axis=1), ends)
+        if have_many_sums(terms, most):
+            return None
+        order = in_one_order(parents)
+        parents, terms = tuple(parents[i] for i in order), [terms[i] for i in order]
         sums = RunningSums.of(start[0], terms, most=most, is_relative=True)
         if sums is None or sums.entries(parents) >= table:
             return None
@@ -160,9 +168,9 @@ class Influences:
         """
         level = int(self.level_of[code])
         rows, ends = _stacked((self.leak[None], *self.effects))
-        start, *terms = np.split(np.maximum(_log_ratios(rows, level), -NOTHING)[:, None], ends)
+        start, *terms = _split(np.maximum(_log_ratios(rows, level), -NOTHING)[:, None], ends)
         with np.errstate(divide="ignore"):
-            fixed = np.split(np.log(_around(rows, level)[0]), ends)
+            fixed = _split(np.log(_around(rows, level)[0]), ends)
         own = (fixed[1] + fixed[0][0], *fixed[2:]) if parents else ()
         functions = _log_rest, _log_rest_slope, _log_rest_points, _log_rest_limit
         return Concave(parents, own, tuple(terms), start[0], *functions, kind=REST)
@@ -301,9 +309,14 @@ LEAST = 1e-290
 """The smallest distance from zero whose tangent has a slope in floats."""
 
 
-def _stacked(tables: Sequence[Floats]) -> tuple[Floats, Ints]:
-    """All rows of some tables, and where the second and later ones begin."""
-    return np.concatenate(tables), np.cumsum([len(table) for table in tables[:-1]])
+def _stacked(tables: Sequence[Floats]) -> tuple[Floats, list[int]]:
+    """All rows of some tables, and where each begins, and the last ends."""
+    return np.concatenate(tables), list(itertools.accumulate(map(len, tables), initial=0))
+
+
+def _split(rows: Floats, ends: Sequence[int]) -> list[Floats]:
+    """Parts of some rows, from one end to the next."""
+    return [rows[i:j] for i, j in itertools.pairwise(ends)]
 
 
 def _around(rows: Floats, level: int) -> tuple[Floats, Floats]:
@@ -364,6 +377,12 @@ def _under_all(levels: Floats, effects: Sequence[Floats]) -> Floats:
 def _acted_on(levels: Floats, effect: Floats) -> Floats:
     """The distributions of a maximum with one more contribution; levels are the last axis of both."""
     return np.asarray(levels * np.cumsum(effect, axis=-1) + effect * _below(levels))
+
+
+def _chain_entries(k: int, cards: Sequence[int], parents: tuple[Discrete, ...]) -> int:
+    """The entries of a chain of maxima with k levels."""
+    first = cards[0] if len(set(cards)) == 1 else cards[in_one_order(parents)[0]]
+    return k * (first + k * (sum(cards) - first))
 
 
 def _below(rows: Floats) -> Floats:

@@ -68,6 +68,9 @@ class NoisyCPD(DiscreteCPD):
     def _is_chain(self) -> bool:
         return self.influences.is_decomposed(self.parents)
 
+    def _num_levels(self, most: int) -> int:
+        return self.influences.num_levels(self.parents, most)
+
     @property
     def auxiliaries(self) -> tuple[Discrete, ...]:
         """The running maxima of the chain; empty if the table is smaller."""
@@ -90,11 +93,9 @@ class NoisyCPD(DiscreteCPD):
 
     def conditioned(self, given: Mapping[Any, int]) -> Self:
         """The same form over the other parents; the contributions of those in `given` become part of the leak."""
-        free = tuple(p for p in self.parents if p not in given)
-        if len(free) == len(self.parents):
-            return self
         known = {i: given[p] for i, p in enumerate(self.parents) if p in given}
-        return self._over(free, influences=self.influences.absorbing(known))
+        free = tuple(p for i, p in enumerate(self.parents) if i not in known)
+        return self._over(free, influences=self.influences.absorbing(known)) if known else self
 
     def decomposed(self, given: Mapping[Any, int], semiring: Semiring = SUM) -> Decomposition:
         r"""The chain for sums; for maxima the form in which auxiliaries are functions of the parents.
@@ -107,8 +108,7 @@ class NoisyCPD(DiscreteCPD):
         rest, code = self.conditioned(given), given.get(self.child)
         if self.child.num_states == 1 or code == rest.influences.order[0]:
             return rest.influences.absent(self.child, rest.parents)
-        made = rest.influences.products(self.child, rest.parents)
-        if made is not None:
+        if (made := rest.influences.products(self.child, rest.parents)) is not None:
             return made
         why = "Its contributions differ, so that maxima and logarithms need the table. Observe more parents."
         self._check_tabled(num_entries(rest.scope), len(rest.parents), why)

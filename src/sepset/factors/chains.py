@@ -45,6 +45,10 @@ def in_one_order(variables: Sequence[Discrete]) -> list[int]:
 @functools.lru_cache(maxsize=2**16)  # a name is in many chains
 def _by_numbers(name: str) -> tuple[tuple[tuple[int, str], ...], str]:
     """The key that sorts names: texts and numbers in turn, numbers by their length first, however long."""
+    head = name.rstrip("0123456789")
+    if head.isalpha() and len(head) < len(name):  # as most are
+        tail = name[len(head) :].lstrip("0")
+        return ((0, head), (len(tail), tail), (0, "")), name
     parts = [part.lstrip("0") if i % 2 else part for i, part in enumerate(_DIGITS.split(name))]
     return tuple((len(part) if i % 2 else 0, part) for i, part in enumerate(parts)), name
 
@@ -121,6 +125,21 @@ class RunningSums:
         """The entries of the chain's tables but the last."""
         counts = [1, *map(len, self.levels)]
         return sum(a * p.num_states * b for a, p, b in zip(counts, parents, counts[1:], strict=False))
+
+
+def have_many_sums(terms: Sequence[Floats], most: int) -> bool:
+    """Whether there are certainly more than `most` partial sums of single numbers, in whatever order they are added.
+
+    >>> have_many_sums([np.array([[0.0], [2.0**i]]) for i in range(5)], 8)
+    True
+    """
+    sums, most = np.zeros(1), most * max((len(term) for term in terms), default=1)  # the last term is in no partial sum
+    for term in terms if terms and terms[0].shape[1] == 1 else ():
+        sums = (sums[:, None] + term[:, 0]).reshape(-1)
+        if len(sums) > most:
+            known = np.sort(sums[np.isfinite(sums)])
+            return bool((np.diff(known) > 1e-10 * (1.0 + np.abs(known[1:]))).sum() >= most)
+    return False
 
 
 def _rounded(sums: Floats) -> Floats:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Floats, Int32s, Ints
-from sepset.graphs.csr import csr, topological
+from sepset.graphs.csr import csr, sorted_pairs, topological
 
 __all__ = ["beside", "lined_up", "side_by_side", "side_to_side"]
 
@@ -72,38 +73,78 @@ def side_by_side(start: Ints, members: Ints, num_own: int, num_variables: int) -
     >>> side_by_side(np.array([0, 2, 5, 7, 9, 11]), np.concatenate(scopes), 3, 6).tolist()
     [0.0, 1.0, 2.0, 0.5, 1.5, 1.5]
     """
-    is_inner = np.add.reduceat(members >= num_own, start[:-1]) > 0 if len(start) > 1 else np.zeros(0, bool)
-    scopes = [members[start[i] : start[i + 1]].tolist() for i in np.flatnonzero(is_inner).tolist()]
-    own = [[v for v in scope if v < num_own] for scope in scopes]
-    before = {scope[-1]: found for scope, found in zip(scopes, own, strict=True) if scope[-1] >= num_own}
-    after: dict[int, list[int]] = {a: [] for a in before}
-    pairs: set[tuple[int, int]] = set()
-    for scope, found in zip(scopes, own, strict=True):
-        inner = [a for a in scope[:-1] if a in before]
-        for a in inner:
-            after[a] += found
-        ends = [v for a in inner for v in before[a]] + (found[:-1] if scope[-1] < num_own else [])
-        pairs.update((v, u) for v in ends for u in found if v != u and (u == scope[-1] or v not in found))
-    return _ranked(pairs, own, after, (num_own, num_variables))
-
-
-def _ranked(
-    pairs: set[tuple[int, int]], own: list[list[int]], after: dict[int, list[int]], numbers: tuple[int, int]
-) -> Floats:
-    """Ranks by which the first of each pair comes first, and auxiliaries come before what follows them."""
-    num_own, num_variables = numbers
-    ends = np.array(sorted(pairs), np.int64).reshape(-1, 2)
+    links = _Links.of(start, members, num_own, num_variables)
+    ends = links.pairs()
     order = topological(csr(ends[:, 1], ends[:, 0], num_own), csr(ends[:, 0], ends[:, 1], num_own))
     ranks = np.full(num_variables, np.nan)
     if len(order) < num_own:
         return ranks
-    rank = dict(zip(order, range(num_own), strict=True))
-    for v in {v for found in own for v in found}:
-        ranks[v] = rank[v]
-    for a, found in after.items():
-        if found:
-            ranks[a] = min(rank[v] for v in found) - 0.5
+    rank = np.empty(num_own)
+    rank[np.array(order, np.int64)] = np.arange(num_own)
+    ranks[links.own] = rank[links.own]
+    _, factor, inner = links.followed
+    after = np.full(num_variables, np.inf)
+    place, count = _joined(links.first, links.number, factor)
+    np.minimum.at(after, np.repeat(inner, count), rank[links.own[place]])
+    ranks[num_own:] = np.where(after[num_own:] < np.inf, after[num_own:] - 0.5, np.nan)
     return ranks
+
+
+class _Links(NamedTuple):
+    """The factors with auxiliaries.
+
+    Attributes:
+        first, number: where the own variables of each factor begin, and how many there are; none of other factors.
+        own: these variables, one factor after the other.
+        last: the last variable of each factor.
+        followed: the factor that made an auxiliary, the one that reads it, and the auxiliary itself.
+    """
+
+    first: Ints
+    number: Ints
+    own: Ints
+    last: Ints
+    followed: tuple[Ints, Ints, Ints]
+    num_own: int
+
+    @classmethod
+    def of(cls, start: Ints, members: Ints, num_own: int, num_variables: int) -> _Links:
+        """Those among factors with these scopes."""
+        sizes, num = np.diff(start), len(start) - 1
+        factor, is_hidden = np.repeat(np.arange(num), sizes), members >= num_own
+        is_inner = np.bincount(factor[is_hidden], minlength=num) > 0
+        is_own, filled = is_inner[factor] & ~is_hidden, np.flatnonzero(sizes)
+        last = np.full(num, -1)
+        last[filled] = members[start[1:][filled] - 1]
+        home, ends = np.full(num_variables, -1), np.flatnonzero(last >= num_own)
+        home[last[ends]] = ends
+        is_last = np.zeros(len(members), bool)
+        is_last[start[1:][filled] - 1] = True
+        read = np.flatnonzero(is_hidden & ~is_last & (home[members] >= 0))
+        number = np.bincount(factor[is_own], minlength=num)
+        followed = home[members[read]], factor[read], members[read]
+        return cls(np.cumsum(number) - number, number, members[is_own], last, followed, num_own)
+
+    def pairs(self) -> Ints:
+        """The pairs of own variables of which the first comes first, sorted."""
+        made, factor, _ = self.followed
+        place, count = _joined(self.first, self.number, made)
+        at, v = np.repeat(factor, count), self.own[place]
+        place, count = _joined(self.first, self.number, at)
+        at, v, u = np.repeat(at, count), np.repeat(v, count), self.own[place]
+        home = np.repeat(np.arange(len(self.number)), self.number)
+        known, asked = np.sort(home * self.num_own + self.own), at * self.num_own + v
+        is_shared = np.append(known, -1)[np.searchsorted(known, asked)] == asked
+        is_kept = (v != u) & ((u == self.last[at]) | ~is_shared)
+        is_end = (self.last[home] < self.num_own) & (self.own != self.last[home])
+        one, other = np.append(v[is_kept], self.own[is_end]), np.append(u[is_kept], self.last[home[is_end]])
+        return sorted_pairs(np.column_stack([one, other]), self.num_own)
+
+
+def _joined(first: Ints, number: Ints, which: Ints) -> tuple[Ints, Ints]:
+    """The places of the members of some rows, one row after the other, and how many each has."""
+    count = number[which]
+    return np.arange(count.sum()) + np.repeat(first[which] - (np.cumsum(count) - count), count), count
 
 
 def beside(indptr: Ints, indices: Int32s, ranks: Floats) -> Floats:
@@ -127,6 +168,5 @@ def beside(indptr: Ints, indices: Int32s, ranks: Floats) -> Floats:
 
 def _edges(indptr: Ints, indices: Int32s, nodes: Ints) -> tuple[Ints, Int32s]:
     """The edges of some nodes: from which, and to which."""
-    count = indptr[nodes + 1] - indptr[nodes]
-    first = np.cumsum(count) - count
-    return np.repeat(nodes, count), indices[np.arange(count.sum()) + np.repeat(indptr[nodes] - first, count)]
+    place, count = _joined(indptr[:-1], np.diff(indptr), nodes)
+    return np.repeat(nodes, count), indices[place]

@@ -32,6 +32,7 @@ from sepset.factors.algebra import MAX_ENTRIES, AnyVariable, Columns, num_entrie
 from sepset.factors.decomposition import Decomposition
 from sepset.factors.table import Table
 from sepset.inference import capabilities, completion, costs
+from sepset.inference.askedforms import AskedForms
 from sepset.inference.buckets.bounded import Maximum
 from sepset.inference.buckets.tangents import MOST_AFTER_SEARCH, MOST_SURE, TangentSearch, branches
 from sepset.inference.cases import best_by_cases
@@ -42,7 +43,6 @@ from sepset.inference.maxima import (
     WideForms,
     cheapest,
     check_found,
-    concave_forms,
     joined,
     limited_elimination,
     refusing,
@@ -73,7 +73,7 @@ from sepset.inference.rewriting import (
 )
 from sepset.inference.values import Values
 from sepset.problem import Form, Problem
-from sepset.semiring import MAX, SUM, Semiring
+from sepset.semiring import SUM, Semiring
 from sepset.variables.evidence import Evidence
 
 MOST_PER_ROW = 2**12
@@ -131,6 +131,7 @@ class PreparedForms:
         self._patterns: Cache[Rewritten] = Cache(16)
         self._parts = FormParts(problem.forms)
         self._needed: Cache[frozenset[int]] = Cache(16)
+        self._questions: Cache[AskedForms] = Cache(4)
         self._too_wide: set[tuple[tuple[int, ...], tuple[int, ...]]] = set()
 
     @lazy
@@ -195,7 +196,7 @@ class PreparedForms:
             if wide.is_bounded:
                 return self.best_by_tangents(evidence, over, searched)
         if wide.joint_entries > MAX_ENTRIES:
-            wide.refuse(self._chosen(over, self._relevant(over, evidence)))
+            wide.refuse(self._asked(evidence, over).chosen)
         return self._by_elimination(evidence, over, search)
 
     def _by_elimination(self, evidence: Evidence, over: Sequence[int], search: working) -> Best:
@@ -203,23 +204,21 @@ class PreparedForms:
         with limited_elimination((made := self.for_best(evidence, over)).problem, search):
             return made.best(evidence, over)
 
+    def _asked(self, evidence: Evidence, over: Sequence[int]) -> AskedForms:
+        """The forms that a maximum needs; what was found out about them holds for the whole question."""
+
+        def make() -> AskedForms:
+            return AskedForms(self.problem, self._parts, self._relevant(over, evidence), evidence, over)
+
+        return self._questions.get((id(evidence), id(over)), make)  # which it keeps, so that no other has their ids
+
     def _wide(self, evidence: Evidence, over: Sequence[int]) -> WideForms:
         """The forms that a maximum needs and that have no factors for it, or only a large table."""
-        chosen = self._codes_chosen(over, evidence)
-        found = {i: self.problem.forms[i] for i, (codes, one) in chosen.items() if self._parts.has_none(i, codes, one)}
-        return WideForms(self.problem, found, evidence, over)
-
-    def _codes_chosen(
-        self, over: Sequence[int], evidence: Evidence
-    ) -> dict[int, tuple[dict[AnyVariable, Any], Semiring]]:
-        """The forms to be decomposed for a maximum, each with what is observed of it, and for maxima or for sums."""
-        given, chosen = given_by_variable(self.problem, evidence), self._chosen(over, self._relevant(over, evidence))
-        return {i: (codes_of(self.problem.forms[i], given), one) for i, one in chosen.items()}
+        return self._asked(evidence, over).wide
 
     def has_maxima(self, evidence: Evidence, over: Sequence[int]) -> bool:
         """Whether no form is known to have only factors for sums, of those that a maximum needs."""
-        chosen = self._codes_chosen(over, evidence).items()
-        return all(one is SUM or self._parts.largest(i, codes, one) < math.inf for i, (codes, one) in chosen)
+        return self._asked(evidence, over).has_maxima
 
     def best_by_tangents(self, evidence: Evidence, over: Sequence[int], searched: Sequence[Found] = ()) -> Best:
         """The best assignment in each joint state of hidden children; frontiers of the first were searched before."""
@@ -228,7 +227,7 @@ class PreparedForms:
             check_found(joined(searched, [weight for _, _, weight in cells]), self._wide(evidence, over))
         with working(costs.NANOSECONDS_OF_A_SEARCH):
             for (told, known, log_weight), before in zip_longest(cells, searched):
-                rest = [v for v in over if v not in known]
+                rest = [v for v in over if v not in known] if known else over
                 best = self._best_in(told, rest, found.log_value - log_weight, before, is_all=len(cells) == 1)
                 if best.log_value + log_weight > found.log_value:
                     found = Best({**best.values, **known}, best.log_value + log_weight)
@@ -246,7 +245,7 @@ class PreparedForms:
         bound = -math.inf  # of what is not proved
         with working(costs.NANOSECONDS_OF_A_SEARCH):
             for told, known, log_weight in cells:
-                rest = [v for v in over if v not in known]
+                rest = [v for v in over if v not in known] if known else over
                 above = found[k - 1].log_value - log_weight if len(found) >= k else -np.inf
                 more = self._searched(told, rest, k, above)
                 if searched is not None:
@@ -301,12 +300,12 @@ class PreparedForms:
 
     def _other_parts(self, evidence: Evidence, over: Sequence[int], wide: Collection[int]) -> dict[int, Decomposition]:
         """The factors of all forms but these for a maximum."""
-        chosen = self._codes_chosen(over, evidence).items()
+        chosen = self._asked(evidence, over).codes.items()
         return {i: self._parts.part(i, codes, one) for i, (codes, one) in chosen if i not in wide}
 
     def _searched(self, evidence: Evidence, over: Sequence[int], k: int, above: float) -> Found:
         """The best assignments if all children of wide forms are observed, as far as a search finds and proves them."""
-        more, wide = self._functions(evidence, over), self._wide(evidence, over)
+        more, wide = self._asked(evidence, over).functions, self._wide(evidence, over)
         try:
             first = self._frontiers(evidence, over, more)
             found = first.relaxed(k, above) if len(more.forms) > 1 else None
@@ -317,17 +316,13 @@ class PreparedForms:
 
     def _under_functions(self, evidence: Evidence, over: Sequence[int]) -> Best | None:
         """The best assignment under all concave forms as functions; None if other factors couple what is asked."""
-        more = self._functions(evidence, over)
+        more = self._asked(evidence, over).functions
         with working(costs.NANOSECONDS_OF_A_SEARCH), suppress(OutOfWork):
             found = self._frontiers(evidence, over, more).relaxed(1) if len(more.forms) > 1 else None
             if found is not None:
                 check_found(found, more)
                 return next(iter(found.best), Best({}, -np.inf))
         return None
-
-    def _functions(self, evidence: Evidence, over: Sequence[int]) -> WideForms:
-        """The forms, also those with factors, that can be concave functions: of asked parents and an observed child."""
-        return concave_forms(self.problem, self._chosen(over, self._relevant(over, evidence)), evidence, over)
 
     def _frontiers(self, evidence: Evidence, over: Sequence[int], wide: WideForms) -> Frontiers:
         """The search from the frontier of partial assignments under forms whose children are observed."""
@@ -349,6 +344,8 @@ class PreparedForms:
         try:
             return self._about(targets or None, Evidence(dict.fromkeys(observed, 0))).plan(targets, observed)
         except TooLarge:
+            if self._whole is not None:
+                raise
             return self._whole_plan(targets or range(self.problem.num_visible), targets, observed, joint=True)
 
     def best_plan(self, over: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
@@ -553,27 +550,15 @@ class PreparedForms:
 
     def _maximizing(self, over: Sequence[int], evidence: Evidence, given: Mapping[AnyVariable, Any]) -> Prepared:
         """The method prepared for the best values of some variables."""
-        if self._whole is not None and not self._mixed(over):
+        asked = self._asked(evidence, over)
+        if self._whole is not None and not asked.mixed:
             return self._whole
-        numbers = self._relevant(over, evidence)
-        chosen = self._chosen(over, numbers)
+        numbers, chosen = self._relevant(over, evidence), asked.chosen
         summed = dict.fromkeys(with_sums(self.problem, chosen, {*over, *evidence.observed}), SUM)
         if all(chosen[i] is SUM for i in summed):
             return self._rewritten(numbers, chosen, given)
         ways = (partial(self._rewritten, numbers, one, given) for one in (chosen | summed, chosen))
         return cheapest(ways, over, evidence.observed)
-
-    def _mixed(self, over: Sequence[int]) -> frozenset[int]:
-        """The forms with variables that are asked for, whose auxiliaries only sums allow."""
-        asked = {self.problem.variables[v] for v in over}
-        forms = enumerate(self.problem.forms)
-        return frozenset(i for i, f in forms if not f.is_functional and asked.intersection(f.source.scope[:-1]))
-
-    def _chosen(self, over: Sequence[int], numbers: Collection[int]) -> dict[int, Semiring]:
-        """The forms to be decomposed for a maximum over some variables, for maxima or for sums."""
-        forms, mixed = self.problem.forms, self._mixed(over)
-        used = [i for i, form in enumerate(forms) if form.factors[0] in numbers]
-        return {i: MAX if i in mixed else SUM for i in used if forms[i].is_deferred or i in mixed}
 
     def _relevant(self, targets: Sequence[int], evidence: Evidence) -> frozenset[int]:
         asked, observed, touched = tuple(targets), evidence.observed, tuple(evidence.weighted)

@@ -15,6 +15,7 @@ from sepset.base.text import listing
 from sepset.base.threads import OutOfWork, spend, working
 from sepset.errors import TooLarge
 from sepset.factors.algebra import AnyVariable
+from sepset.factors.decomposition import Concave
 from sepset.factors.table import Table
 from sepset.inference import costs
 from sepset.inference.buckets.bounded import Bounded
@@ -25,7 +26,7 @@ from sepset.inference.buckets.relaxed import Ranked
 from sepset.inference.buckets.tangents import MOST_BRANCHES
 from sepset.inference.method import Best, Method, Prepared, dense, elimination_settings
 from sepset.inference.plan import make_plan
-from sepset.inference.rewriting import codes_of, given_by_variable
+from sepset.inference.rewriting import FormParts, codes_of, given_by_variable
 from sepset.problem import ConditionalGroup, Form, Problem
 from sepset.semiring import Semiring
 from sepset.variables.evidence import Evidence
@@ -38,7 +39,7 @@ MOST_IN_BRANCHES = 2**26
 """The most entries of the tables that are filled for all branches of one search."""
 
 
-PARENT_NANOSECONDS = 25_000.0
+PARENT_NANOSECONDS = 30_000.0
 """Time to make what a search needs of each parent of a form."""
 
 SMALL_PLAN = 2**16
@@ -126,15 +127,6 @@ class Frontiers:
         return FrontierSearch(tables, functions, [v for v in eliminated if v in chosen])
 
 
-def bounded(problem: Problem, form: Form, given: Mapping[AnyVariable, Any]) -> Bounded:
-    """A form whose child is observed, with tangents for bounds."""
-    codes, child = codes_of(form, given), form.source.scope[-1]
-    function = form.source.concave(codes)
-    assert function is not None  # as checked before
-    assert isinstance(child, Discrete)
-    return Bounded(child, codes[child], function, tuple(problem.variables.id(v) for v in function.variables))
-
-
 @dataclass(frozen=True, eq=False)
 class WideForms:
     """The forms without factors for a maximum in one question.
@@ -144,12 +136,14 @@ class WideForms:
         forms: by number.
         evidence: the findings.
         over: the variables whose best values are asked for.
+        parts: the factors of the forms of the problem, and their functions.
     """
 
     problem: Problem
     forms: Mapping[int, Form]
     evidence: Evidence
     over: Sequence[int]
+    parts: FormParts
 
     @property
     def _groups(self) -> list[ConditionalGroup]:
@@ -180,7 +174,16 @@ class WideForms:
         known = {*self.over, *self.evidence.codes}
         if not self.forms or not all(known.issuperset((*group.parents, group.child)) for group in self._groups):
             return False
-        return all(form.source.concave({form.source.scope[-1]: 0}) is not None for form in self.forms.values())
+        return all(self._concave(i) is not None for i in self.forms)
+
+    @lazy
+    def _given(self) -> Mapping[AnyVariable, Any]:
+        return given_by_variable(self.problem, self.evidence)
+
+    def _concave(self, i: int) -> Concave | None:
+        """A form as a function of what is not observed; a child that is not has its first state."""
+        form = self.forms[i]
+        return self.parts.concave(i, {form.source.scope[-1]: 0} | codes_of(form, self._given))
 
     @property
     def hidden(self) -> dict[int, Discrete]:
@@ -192,8 +195,15 @@ class WideForms:
     def functions(self) -> list[Bounded]:
         """The forms as functions, if their children are observed."""
         spend(PARENT_NANOSECONDS * sum(len(group.parents) for group in self._groups))
-        given = given_by_variable(self.problem, self.evidence)
-        return [bounded(self.problem, form, given) for form in self.forms.values()]
+        return [self._bounded(i, form) for i, form in self.forms.items()]
+
+    def _bounded(self, i: int, form: Form) -> Bounded:
+        """A form whose child is observed, with tangents for bounds."""
+        group, function, child = self.problem.conditionals[form.group], self._concave(i), form.source.scope[-1]
+        assert function is not None  # as checked before
+        assert isinstance(child, Discrete)
+        free = tuple([v for v in group.parents if v not in self.evidence.codes])
+        return Bounded(child, self.evidence.codes[group.child], function, free)
 
     @property
     def _names(self) -> str:
@@ -219,9 +229,8 @@ class WideForms:
         Args:
             chosen: what the factors of each form are for.
         """
-        given = given_by_variable(self.problem, self.evidence)
         for i, form in self.forms.items():
-            form.source.decomposed(codes_of(form, given), chosen[i])
+            form.source.decomposed(codes_of(form, self._given), chosen[i])
 
     def refusal(self, best: float, bound: float = math.inf) -> TooLarge:
         """The error of a search that ended without a proof.
@@ -235,15 +244,6 @@ class WideForms:
             f"The best states of the parents of {self._names} are not certain after a search: the best found have the "
             f"log value {best:.6g}{more}. {MORE_TIME}"
         )
-
-
-def concave_forms(problem: Problem, numbers: Iterable[int], evidence: Evidence, over: Sequence[int]) -> WideForms:
-    """Those of some forms that can be concave functions: of parents that are asked for, and an observed child."""
-    given, known = given_by_variable(problem, evidence), {*over, *evidence.codes}
-    chosen = [(i, problem.forms[i], codes_of(problem.forms[i], given)) for i in numbers]
-    found = {i: f for i, f, codes in chosen if f.source.scope[-1] in codes and f.source.concave(codes) is not None}
-    kept = {i: f for i, f in found.items() if known.issuperset(problem.conditionals[f.group].parents)}
-    return WideForms(problem, kept, evidence, over)
 
 
 def with_sums(problem: Problem, numbers: Iterable[int], known: Collection[int]) -> list[int]:

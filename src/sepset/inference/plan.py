@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.cache import Slot
 from sepset.base.display import Report, Shown
 from sepset.base.lazy import lazy
 from sepset.base.text import readable
@@ -29,6 +30,9 @@ ENTRY_BYTES = 8
 
 RECURSIVE_ENTRIES = 10**10
 """The largest plan for which recursive conditioning, which visits every entry, is advised: about ten minutes."""
+
+ALONG_CHAINS: Slot[Floats] = Slot("ranks of variables in an order along all chains")
+"""Those of all variables of a problem."""
 
 
 @dataclass(frozen=True)
@@ -259,7 +263,8 @@ def make_plan(
 
 def _along_chains(problem: Problem, kept: Ints) -> Floats:
     """The ranks of some variables in an order along all chains side by side; nan for those in no chain."""
-    return side_by_side(*problem.scopes, problem.num_visible, len(problem.variables))[kept]
+    shape = problem.num_visible, len(problem.variables)
+    return problem.kept.get(ALONG_CHAINS, lambda: side_by_side(*problem.scopes, *shape))[kept]
 
 
 def _refuse_matrices(nodes: Names, rows: tuple[Ints, Ints], is_real: Bools) -> None:

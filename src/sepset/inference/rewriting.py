@@ -19,7 +19,7 @@ from sepset.base.arraytypes import Floats
 from sepset.base.cache import Cache
 from sepset.errors import TooLarge
 from sepset.factors.algebra import AnyVariable, Columns, num_entries
-from sepset.factors.decomposition import Decomposition, Unfilled
+from sepset.factors.decomposition import Concave, Decomposition, Unfilled
 from sepset.inference.capabilities import answer_rows
 from sepset.inference.completion import drawn as chosen
 from sepset.inference.evidencerows import EvidenceRows, Workers
@@ -54,7 +54,8 @@ def rewritten(
     """
     replaced = {n for i in parts for n in problem.forms[i].factors}
     kept = [n for n in sorted(numbers) if n not in replaced]
-    old = sorted({v for n in kept for v in problem.scope(n) if v >= problem.num_visible})
+    own_scopes = problem.scopes_of(kept)
+    old = sorted({v for scope in own_scopes for v in scope if v >= problem.num_visible})
     own = [problem.variables[v] for v in range(problem.num_visible)]
     new = [a for part in parts.values() for a in part.auxiliaries]
     variables = Universe([*own, *(problem.variables[v] for v in old), *new])
@@ -62,7 +63,7 @@ def rewritten(
     ids: dict[AnyVariable, int] = {v: problem.num_visible + len(old) + i for i, v in enumerate(new)}
     ids |= {problem.variables[v]: at for v, at in place.items()}
     factors: list[Any] = [problem.factor(n) for n in kept]
-    scopes = [[place[v] for v in problem.scope(n)] for n in kept]
+    scopes = [[place[v] for v in scope] for scope in own_scopes]
     homes: dict[int, tuple[int, ...]] = {}
     for i, part in parts.items():
         homes[i] = tuple(range(len(factors), len(factors) + len(part.factors)))
@@ -123,6 +124,7 @@ class FormParts:
     def __init__(self, forms: Sequence[Form]) -> None:
         self._forms = forms
         self._largest: Cache[float] = Cache(max(256, 2 * len(forms)))
+        self._concave: Cache[Concave | None] = Cache(max(256, len(forms)))
 
     def part(self, i: int, codes: Mapping[AnyVariable, Any], semiring: Semiring) -> Decomposition:
         """The factors of a form; if maxima have none that fit, those for sums."""
@@ -134,12 +136,16 @@ class FormParts:
                 return form.source.decomposed(codes, semiring)
         return form.source.decomposed(codes, SUM)
 
-    def has_none(self, i: int, codes: Mapping[AnyVariable, Any], semiring: Semiring) -> bool:
+    def has_none(self, i: int, codes: dict[AnyVariable, Any], semiring: Semiring) -> bool:
         """Whether a form has no factors at these codes that are small enough, or large tables of a concave function."""
-        form, largest = self._forms[i], self.largest(i, codes, semiring)
+        largest = self.largest(i, codes, semiring)
         if largest == math.inf:
             return True
-        return largest > MOST_TABLED and form.source.concave({**codes, form.source.scope[-1]: 0}) is not None
+        return largest > MOST_TABLED and self.concave(i, {self._forms[i].source.scope[-1]: 0} | codes) is not None
+
+    def concave(self, i: int, codes: Mapping[AnyVariable, Any]) -> Concave | None:
+        """A form, whose child has a code, as a concave function of its other variables; None if it is not concave."""
+        return self._concave.get((i, tuple(codes.items())), lambda: self._forms[i].source.concave(codes))
 
     def largest(self, i: int, codes: Mapping[AnyVariable, Any], semiring: Semiring) -> float:
         """The entries of the largest factor of a form; infinite if it has none that are small enough."""

@@ -5,7 +5,7 @@ $$P(x_1, \dots, x_n) = \prod_i P(x_i \mid \mathbf{pa}_i)$$
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -21,27 +21,24 @@ from sepset.base.text import brief, listing, nearest
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, NotApplicable, ScopeError
-from sepset.factors.algebra import Columns, Factor, check_sizes
+from sepset.factors.algebra import Columns, check_sizes
 from sepset.factors.labels import name_of
 from sepset.graphs.graph import DAG, UndirectedGraph, ancestors, moralize
 from sepset.graphs.pictures.sketch import Box, Sketch
 from sepset.models.drawing import BLANK, Drawing
 from sepset.models.model import NamedModel, is_cpd
-from sepset.problem import ConditionalGroup, Form, Problem
+from sepset.models.networkproblem import network_problem
+from sepset.problem import Problem
 from sepset.variables.evidence import Given, resolve
 from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, State, VariableLike, Vector, listed
 
 if TYPE_CHECKING:
     from sepset.data.dataset import Dataset
-    from sepset.factors.decomposition import Decomposition
     from sepset.models.factorgraph import FactorGraph
     from sepset.models.markovnet import MarkovNet
 
 K = TypeVar("K", bound=CPD)
-
-LATER = (None,)
-"""In place of the factors of a CPD that are built when evidence is known."""
 
 
 class BayesNet(NamedModel):
@@ -339,36 +336,7 @@ class BayesNet(NamedModel):
         return self.dag.to_networkx()
 
     def _build(self) -> Problem:
-        parts = [cpd.decomposition() for cpd in self.cpds]
-        if all(_is_whole(part, cpd) for cpd, part in zip(self.cpds, parts, strict=True)):
-            return self._of_whole_factors([part.factors[0] for part in parts if part is not None])  # type: ignore[misc]  # filled
-        auxiliaries = [a for part in parts if part is not None and part.auxiliaries for a in part.auxiliaries]
-        variables = Universe([*self.variables, *auxiliaries]) if auxiliaries else self.variables
-        place = {name: i for i, name in enumerate(self._by_name)}
-        factors, scopes, groups = list[Any](), list[Sequence[int]](), list[ConditionalGroup]()
-        forms: list[Form] = []
-        for child, (cpd, part) in enumerate(zip(self.cpds, parts, strict=True)):
-            first, scope = len(factors), cpd.scope
-            parents = tuple([place[parent.name] for parent in cpd.parents])
-            factors += LATER if part is None else part.factors
-            for factor in factors[first:]:
-                is_whole = factor is None or factor.scope == scope
-                scopes.append((*parents, child) if is_whole else variables.places(factor.scope))
-            hidden = tuple(variables.places(part.auxiliaries)) if auxiliaries and part is not None else ()
-            groups.append(ConditionalGroup(child, parents, tuple(range(first, len(factors))), hidden))
-            if part is None or (hidden and not part.is_functional):
-                forms.append(Form(cpd, groups[-1].factors, child, is_deferred=part is None))  # type: ignore[arg-type]
-        made = Problem.of_factors(
-            variables, factors, scopes=scopes, conditionals=groups, num_visible=len(self.variables)
-        )
-        return made.with_forms(_functions(variables, parts), forms) if auxiliaries or forms else made
-
-    def _of_whole_factors(self, factors: Sequence[Factor]) -> Problem:
-        """The problem, if each CPD is one factor over its scope."""
-        start = np.zeros(len(self.cpds) + 1, np.int64)
-        np.cumsum([len(cpd.scope) for cpd in self.cpds], out=start[1:])
-        members = self.variables.found_places([v for cpd in self.cpds for v in cpd.scope])
-        return Problem.of_conditionals(self.variables, factors, scopes=(start, members))
+        return network_problem(self.variables, self.cpds)
 
     def _sketch(self) -> Sketch:
         found = replace(self.dag._sketch(), name=self.name)
@@ -388,11 +356,6 @@ class BayesNet(NamedModel):
         yield "most parents", str(max((len(cpd.parents) for cpd in self.cpds), default=0)) + " per variable"
         if told := self.drawing.summary():
             yield "drawing", told
-
-
-def _is_whole(part: Decomposition | None, cpd: CPD) -> bool:
-    """Whether the factors of a CPD are one, with its scope."""
-    return part is not None and not part.auxiliaries and len(part.factors) == 1 and part.factors[0].scope == cpd.scope
 
 
 def _as_drawn(box: Box, drawing: Drawing, groups: Mapping[str, int]) -> Box:
@@ -450,12 +413,6 @@ def _in_its_order(parent: Any, source: Any) -> Any:
     if not (isinstance(parent, Discrete) and isinstance(source, Discrete) and parent.num_states == source.num_states):
         return parent
     return source if all(source.domain.find(state) is not None for state in parent.states) else parent
-
-
-def _functions(variables: Universe, parts: Iterable[Decomposition | None]) -> dict[int, tuple[int, ...]]:
-    """The positions that each auxiliary is a function of."""
-    found = [pair for part in parts if part is not None for pair in part.functions.items()]
-    return {variables.id(a): tuple(variables.places(inputs)) for a, inputs in found}
 
 
 def _by_child(cpds: Iterable[CPD]) -> dict[str, CPD]:

@@ -145,6 +145,8 @@ class Evidence:
 
     def with_codes(self, codes: Mapping[int, int]) -> tuple[Evidence, float]:
         """The evidence with some states known, and the log of the weight that likelihoods give these states."""
+        if not codes:
+            return self, 0.0
         weights = [float(row[codes[v]]) for v, row in self.weights.items() if v in codes]
         rest = {v: row for v, row in self.weights.items() if v not in codes}
         log_weight = math.fsum(map(math.log, weights)) if all(weights) else -math.inf

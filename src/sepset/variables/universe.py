@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import overload
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, overload
 
 import numpy as np
 
@@ -283,6 +283,51 @@ class Universe(TakesNames, Sequence[Discrete | Vector]):
 
     def __repr__(self) -> str:
         return f"Universe({len(self)}: {listing(self._suggestions(), 6)})"
+
+
+class ExtendedUniverse(Universe, inner=True):
+    """The variables of a model, followed by hidden ones that are made when one of them is read.
+
+    Args:
+        own: the variables of the model.
+        cards: the numbers of states of the hidden ones.
+        make: makes them.
+
+    >>> more = ExtendedUniverse(Universe([Discrete("a")]), [3], lambda: [Discrete("a").hidden("max 1", 3)])
+    >>> len(more), more.cards.tolist(), more[0], more[1]
+    (2, [2, 3], Discrete('a', (0, 1)), Discrete('a(max 1)', (0, 1, 2)))
+    """
+
+    def __init__(
+        self, own: Universe, cards: Sequence[int], make: Callable[[], Iterable[Discrete | Vector | VariableArray]]
+    ) -> None:
+        self._own = own if own._is_flat else Universe(own)
+        self._make = make
+        self._length = len(self._own) + len(cards)
+        self.cards = read_only(np.concatenate([self._own.cards, np.array(cards, np.int64)]))
+
+    @lazy
+    def _whole(self) -> Universe:
+        """All variables, made now."""
+        return Universe([*self._own.parts, *self._make()])
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("parts", "_single", "_arrays", "_is_flat", "_offsets"):
+            raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}.")
+        return getattr(self._whole, name)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._own.parts[key] if type(key) is int and 0 <= key < len(self._own.parts) else self._whole[key]
+
+    def _find(self, name: str) -> int | None:
+        found = self._own._single.get(name)
+        return found if found is not None else self._whole._find(name)
+
+    def _find_structured(self, variable: Discrete | Vector) -> int | None:
+        return self._find(variable.name)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Universe, (self.parts,)
 
 
 def _part_cards(part: Discrete | Vector | VariableArray) -> Ints:

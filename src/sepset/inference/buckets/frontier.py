@@ -29,7 +29,7 @@ from sepset.factors.decomposition import Concave
 from sepset.factors.table import Table
 from sepset.inference.buckets.bounded import SLACK
 from sepset.inference.buckets.regrets import Level, Logs, Regrets, regrets
-from sepset.inference.buckets.relaxed import Ranked, RelaxedSearch
+from sepset.inference.buckets.relaxed import Ranked, RelaxedSearch, fixed_logs
 from sepset.variables.variable import Discrete
 
 NUM_POINTS = 32
@@ -111,17 +111,13 @@ class FrontierSearch:
     """
 
     def __init__(self, factors: Sequence[Table], functions: Sequence[Concave], order: Sequence[Discrete]) -> None:
-        fixed = dict[Discrete, Floats]()
-        for variable, row in (pair for f in functions for pair in zip(f.variables, f.fixed, strict=True)):
-            fixed[variable] = fixed[variable] + row if variable in fixed else row
-        self._factors = [*factors, *(Table.from_log((v,), row) for v, row in fixed.items())]
-        self._functions, self._order = tuple(functions), tuple(order)
+        self._factors, self._functions, self._order = factors, tuple(functions), tuple(order)
         ends = np.cumsum([0, *(len(f.start) for f in functions)])
         self._places = [slice(a, b) for a, b in itertools.pairwise(ends.tolist())]
-        self._terms = self._joined_terms()
         self._start = np.concatenate([f.start for f in functions]) if functions else np.zeros(0)
 
-    def _joined_terms(self) -> dict[Discrete, Floats]:
+    @lazy
+    def _terms(self) -> dict[Discrete, Floats]:
         """The parts of the states of each variable in the arguments of all functions."""
         width = self._places[-1].stop if self._places else 0
         found: dict[Discrete, Floats] = {}
@@ -132,12 +128,13 @@ class FrontierSearch:
 
     @lazy
     def _logs(self) -> list[Logs]:
-        return [Logs.of(factor) for factor in self._factors]
+        fixed = fixed_logs(self._functions).items()
+        return [*map(Logs.of, self._factors), *(Logs((v,), row[:, None]) for v, row in fixed)]
 
     @lazy
     def relaxed(self) -> RelaxedSearch | None:
         """The search that serves if nothing but several functions couples more than a few variables."""
-        return RelaxedSearch.of(self._factors, self._functions, self._order, self._terms)
+        return RelaxedSearch.of(self._factors, self._functions, self._order)
 
     def run(self, k: int = 1, above: float = -math.inf) -> Ranked:
         """Up to k assignments, best first, and only those above a value; the best ones found if there is no proof."""

@@ -84,8 +84,11 @@ def summed_out(factors: Iterable[Factor], variables: Iterable[Discrete]) -> list
     >>> [f.values.tolist() for f in summed_out([Table((a, b), [[1, 2], [3, 4]])], [a])]
     [[4.0, 6.0]]
     """
+    summed = list(variables)
+    if not summed:
+        return list(factors)
     pool: Pool[Factor] = Pool(factors)
-    for variable in variables:
+    for variable in summed:
         taken = pool.take(variable) or [Table.ones(variable)]
         pool.put(product(taken).marginalize([variable]))
     return pool.rest()

@@ -87,13 +87,11 @@ class RelaxedSearch:
         factors: Sequence[Table],
         functions: Sequence[Concave],
         order: Sequence[Discrete],
-        terms: Mapping[Discrete, Floats],
     ) -> RelaxedSearch | None:
         """The search, if factors couple few variables each and the kernel has the functions; None otherwise.
 
         Args:
-            factors: those of the functions too.
-            terms: what the states of each variable add to the arguments of all functions.
+            factors: tables besides the functions.
         """
         groups = _groups(factors, order)
         sizes = [math.prod(v.num_states for v in group) for group in groups]
@@ -104,7 +102,8 @@ class RelaxedSearch:
         for factor in factors:
             if factor.scope:
                 tables[home[factor.scope[0]]].append(factor)
-        own = [_joint_logs(group, part) for group, part in zip(groups, tables, strict=True)]
+        fixed, terms = fixed_logs(functions), _terms(functions)
+        own = [_joint_logs(group, part, fixed) for group, part in zip(groups, tables, strict=True)]
         joint = [_joint_terms(group, terms) for group in groups]
         constant = sum(float(np.asarray(f.log_values).reshape(-1)[0]) for f in factors if not f.scope)
         return cls(tuple(groups), _causes(own, functions, joint), constant)
@@ -159,39 +158,75 @@ def _groups(factors: Sequence[Table], order: Sequence[Discrete]) -> list[tuple[D
     return [tuple(group) for v, group in home.items() if group[0] == v]
 
 
-def _joint_logs(group: Sequence[Discrete], tables: Sequence[Table]) -> Floats:
-    """The log value of each joint state under some factors."""
+def fixed_logs(functions: Sequence[Concave]) -> dict[Discrete, Floats]:
+    """The log values of the states of each variable in the linear parts of all functions."""
+    found: dict[Discrete, Floats] = {}
+    for variable, row in (pair for f in functions for pair in zip(f.variables, f.fixed, strict=True)):
+        found[variable] = found[variable] + row if variable in found else row
+    return found
+
+
+def _joint_logs(group: Sequence[Discrete], tables: Sequence[Table], fixed: Mapping[Discrete, Floats]) -> Floats:
+    """The log value of each joint state under some factors and the linear parts of functions."""
     logs = np.zeros([v.num_states for v in group])
     for table in tables:
-        logs = logs + Logs.of(table).over(group)[..., 0]
+        logs = logs + (table.log_values if table.scope == group else Logs.of(table).over(group)[..., 0])
+    for axis, v in enumerate(group):
+        if v in fixed:
+            logs = logs + fixed[v].reshape([-1 if i == axis else 1 for i in range(len(group))])
     return logs.reshape(-1)
 
 
-def _joint_terms(group: Sequence[Discrete], terms: Mapping[Discrete, Floats]) -> Floats | None:
-    """The terms of each joint state in the arguments; None for nothing."""
-    total: Floats | None = None
-    for place, v in enumerate(group):
-        if v in terms:
-            axes = [1] * len(group)
-            axes[place] = v.num_states
-            part = terms[v].reshape(*axes, -1)
-            total = part if total is None else total + part
-    if total is None:
-        return None
-    return np.broadcast_to(total, (*(v.num_states for v in group), total.shape[-1])).reshape(-1, total.shape[-1])
+def _terms(functions: Sequence[Concave]) -> dict[Discrete, list[tuple[int, Floats]]]:
+    """What the states of each variable add to the arguments of functions: the first of the numbers, and the terms."""
+    found: dict[Discrete, list[tuple[int, Floats]]] = {}
+    first = 0
+    for function in functions:
+        for variable, terms in zip(function.variables, function.terms, strict=True):
+            found.setdefault(variable, []).append((first, terms))
+        first += len(function.start)
+    return found
 
 
-def _causes(own: Sequence[Floats], functions: Sequence[Concave], terms: Sequence[Floats | None]) -> Causes:
+def _joint_terms(
+    group: Sequence[Discrete], terms: Mapping[Discrete, Sequence[tuple[int, Floats]]]
+) -> tuple[Ints, Floats]:
+    """The arguments that some variables have a part in, and the terms of each joint state in these."""
+    if len(group) == 1:
+        return _own_terms(group[0], terms.get(group[0], ()))
+    parts = [(axis, first, term) for axis, v in enumerate(group) for first, term in terms.get(v, ())]
+    numbers = sorted({first + i for _, first, term in parts for i in range(term.shape[1])})
+    place = {number: i for i, number in enumerate(numbers)}
+    total = np.zeros((*(v.num_states for v in group), len(numbers)))
+    for axis, first, term in parts:
+        shape = [1] * len(group)
+        shape[axis] = len(term)
+        at = place[first]
+        total[..., at : at + term.shape[1]] += term.reshape(*shape, -1)
+    rows = total.reshape(math.prod(v.num_states for v in group), len(numbers))
+    is_used = rows.any(axis=0)
+    return np.array(numbers, np.int64)[is_used], rows[:, is_used]
+
+
+def _own_terms(variable: Discrete, terms: Sequence[tuple[int, Floats]]) -> tuple[Ints, Floats]:
+    """The same for one variable."""
+    numbers = np.array([first + i for first, term in terms for i in range(term.shape[1])], np.int64)
+    rows = np.concatenate([np.zeros((variable.num_states, 0)), *(term for _, term in terms)], axis=1)
+    is_used = rows.any(axis=0)
+    return (numbers, rows) if is_used.all() else (numbers[is_used], rows[:, is_used])
+
+
+def _causes(own: Sequence[Floats], functions: Sequence[Concave], joint: Sequence[tuple[Ints, Floats]]) -> Causes:
     """The arrays of variables with these log values and terms."""
     places = np.cumsum([0, *(len(f.start) for f in functions)])
-    blocks = [np.zeros((len(row), int(places[-1]))) if t is None else t for row, t in zip(own, terms, strict=True)]
-    numbers = [np.flatnonzero(block.any(axis=0)) for block in blocks]
-    parts = [block[:, which].reshape(-1) for block, which in zip(blocks, numbers, strict=True)]
+    numbers, parts = [one for one, _ in joint], [terms.reshape(-1) for _, terms in joint]
     kinds = np.array([f.kind for f in functions], np.int64)
     home = np.repeat(np.arange(len(functions)), np.diff(places))
-    sums = np.concatenate([f.start for f in functions])
-    sizes = np.abs(np.concatenate([sums[None], *blocks]))
-    least = np.where(sizes > 0, sizes, np.inf).min(axis=0)
+    sums = np.concatenate([f.start for f in functions]).astype(np.float64)
+    flat = np.concatenate(parts).astype(np.float64)
+    which = np.concatenate([np.tile(one, len(terms)) for one, terms in joint]).astype(np.int64)
+    least = np.where(sums != 0, np.abs(sums), np.inf)
+    np.minimum.at(least, which[flat != 0], np.abs(flat[flat != 0]))
     near = np.where(kinds[home] == REST, -np.clip(NEAR * least, 1e-289, 1.0), np.inf)
     return Causes(
         _starts(own),
@@ -199,8 +234,8 @@ def _causes(own: Sequence[Floats], functions: Sequence[Concave], terms: Sequence
         _starts(numbers),
         np.concatenate(numbers).astype(np.int64),
         _starts(parts),
-        np.concatenate(parts).astype(np.float64),
-        sums.astype(np.float64),
+        flat,
+        sums,
         home.astype(np.int64),
         places.astype(np.int64),
         kinds,

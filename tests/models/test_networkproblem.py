@@ -1,0 +1,109 @@
+"""Problems of networks: the scopes of all factors are known before the factors of chains are made."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import sepset as ss
+from sepset.cpds.influences import Influences
+
+
+def mixed(rng: np.random.Generator) -> ss.BayesNet:
+    """Noisy-ors, noisy-maxima, tables and functions; parents are listed neither by name nor by position."""
+    c = [ss.Discrete(f"c{i}", 2 + (i % 3 == 2)) for i in (10, 9, 2, 11, 1, 3)]
+    more = [ss.Discrete(f"d{i}") for i in range(9)]
+    roots = [ss.TableCPD(v, rng.dirichlet(np.ones(v.num_states))) for v in c]
+    f, g, h, t = (ss.Discrete(name, n) for name, n in (("f", 2), ("g", 3), ("h", 2), ("t", 2)))
+    some = [c[i] for i in rng.permutation(6)[:5]]
+    strengths = {v: rng.uniform(0.1, 0.9, v.num_states).tolist() for v in some}
+    levels = {v: rng.dirichlet(np.ones(3), v.num_states) for v in c[1:5]}
+    return ss.BayesNet(
+        *roots[:3],
+        ss.NoisyOr(f, strengths, leak=0.1),
+        ss.NoisyMax(g, levels, leak=rng.dirichlet(np.ones(3))),
+        *roots[3:],
+        ss.TableCPD(h, rng.dirichlet(np.ones(2), (2, 3)), given=[f, g]),
+        *(ss.TableCPD(v, rng.dirichlet(np.ones(2))) for v in more),
+        ss.LogisticCPD(t, dict.fromkeys((*more, h), 0.5), bias=-1.0),
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_problem_is_that_of_factors_made_at_once(seed: int) -> None:
+    net = mixed(np.random.default_rng(seed))
+    problem = net.problem()
+    parts = [cpd.decomposition() for cpd in net.cpds]
+    factors = [factor for part in parts for factor in part.factors]
+    hidden = [a for part in parts for a in part.auxiliaries]
+    assert [*problem.variables] == [*net.variables, *hidden]
+    assert problem.variables.cards.tolist() == [v.num_states for v in (*net.variables, *hidden)]
+    assert problem.num_factors == len(factors) == len(problem.blocks)
+    for number, factor in enumerate(factors):
+        own = problem.factor(number)
+        assert own.scope == factor.scope == tuple(problem.variables[v] for v in problem.scope(number))
+        assert np.array_equal(np.asarray(own.values), np.asarray(factor.values))
+    inside = {problem.variables[a]: [problem.variables[v] for v in f] for a, f in problem.functions.items()}
+    assert inside == {a: list(f) for part in parts for a, f in part.functions.items()}
+    assert len(inside) == 9  # of the logistic function; the maxima of chains are none
+    assert [problem.variables[form.group].name for form in problem.forms] == ["f", "g"]
+    for group, cpd, part in zip(problem.conditionals, net.cpds, parts, strict=True):
+        assert problem.variables[group.child] == cpd.child
+        assert [problem.variables[v] for v in group.parents] == list(cpd.parents)
+        assert [problem.factor(n).scope for n in group.factors] == [f.scope for f in part.factors]
+        assert [problem.variables[v] for v in group.auxiliaries] == list(part.auxiliaries)
+
+
+def test_product_of_all_factors_is_the_joint() -> None:
+    net, rng = mixed(np.random.default_rng(7)), np.random.default_rng(8)
+    cards, total, engine = net.variables.cards, 0.0, ss.prepare(net)
+    for codes in rng.integers(0, cards, (40, len(cards))).tolist():
+        row = dict(zip(net.variables.names, codes, strict=True))
+        joint = math.prod(math.exp(float(net.cpd(n).log_probability(_columns(net, row))[0])) for n in row)
+        found = math.exp(engine.log_partition(given=row).value)
+        assert found == pytest.approx(joint, rel=1e-9, abs=1e-300)
+        total += joint
+    assert 0.0 < total < 1.0
+    assert net.problem().is_normalized
+
+
+def _columns(net: ss.BayesNet, row: dict[str, int]) -> dict[ss.Discrete, np.ndarray]:
+    return {net[name]: np.array([code]) for name, code in row.items()}
+
+
+def test_links_are_made_when_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    chain = Influences.chain
+    monkeypatch.setattr(Influences, "chain", lambda *args: made.append(1) or chain(*args))
+    problem = mixed(np.random.default_rng(1)).problem()
+    problem.relevant([0], [3])
+    assert len(problem.variables) > problem.num_visible
+    assert problem.variables.cards.min() == 2
+    assert problem.variables[0].name == "c10"
+    assert not made
+    last = problem.variables[len(problem.variables) - 1]
+    assert last.part
+    assert problem.factor(3).scope[-1].part
+    assert len(made) == 2  # all of them, once
+
+
+def test_copies_have_the_same_factors() -> None:
+    problem = mixed(np.random.default_rng(2)).problem()
+    for other in (pickle.loads(pickle.dumps(problem)), copy.deepcopy(problem)):
+        assert other.variables == problem.variables
+        assert [f.scope for f in other.factors()] == [f.scope for f in problem.factors()]
+
+
+def test_a_hidden_name_that_is_taken_is_an_error() -> None:
+    causes = [ss.Discrete(f"c{i}") for i in range(6)]
+    effect, taken = ss.Discrete("f"), ss.Discrete("f(max 1)")
+    net = ss.BayesNet(
+        *(ss.TableCPD(v, [0.5, 0.5]) for v in (*causes, taken)),
+        ss.NoisyOr(effect, {v: 0.1 * i + 0.1 for i, v in enumerate(causes)}),
+    )
+    with pytest.raises(ss.errors.ScopeError, match="share one name"):
+        ss.marginals(net)
