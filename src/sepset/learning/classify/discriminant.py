@@ -78,13 +78,9 @@ def discriminant_analysis(
     rows = measured(data)
     root, reals = _variables(rows, target, features)
     refuse_missing(rows.select([root, *reals]), "Discriminant analysis")
-<<<<<<< HEAD
-    share = rows.weights if weights is None else row_weights(weights, rows.num_rows)
+    share = rows.weights if weights is None else row_weights(in_row_order(weights, data), rows.num_rows)
     if prior is None and len(reals) > rows.num_rows:  # one of the first features is determined by those before it
         reals = reals[: rows.num_rows + 1]
-=======
-    share = rows.weights if weights is None else row_weights(in_row_order(weights, data), rows.num_rows)
->>>>>>> walk
     parts = _scatters(rows, root, reals, share)
     counts = np.array([p.count for p in parts])
     _check_counts(root, counts)
