@@ -22,7 +22,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.factors.algebra import num_entries
-from sepset.factors.chains import RunningSums, in_one_order
+from sepset.factors.chains import RunningSums
 from sepset.factors.decomposition import Concave, Decomposition
 from sepset.factors.table import Table
 from sepset.kernels.buckets.causes import REST
@@ -111,12 +111,15 @@ class Influences:
         return made.reshape(-1)
 
     def is_decomposed(self, parents: tuple[Discrete, ...]) -> bool:
-        """Whether the chain stores fewer values than the table."""
-        return len(parents) > 1 and self.chain_entries(parents) < len(self.leak) * num_entries(parents)
+        """Whether the chain stores fewer values than the table, whichever parent comes first."""
+        if len(parents) < 2:
+            return False
+        longest = self.chain_entries(parents, [min(range(len(parents)), key=lambda i: parents[i].num_states)])
+        return longest < len(self.leak) * num_entries(parents)
 
-    def chain_entries(self, parents: tuple[Discrete, ...]) -> int:
-        """The entries of the chain's factors."""
-        k, first = len(self.leak), parents[in_one_order(parents)[0]].num_states
+    def chain_entries(self, parents: tuple[Discrete, ...], order: Sequence[int]) -> int:
+        """The entries of the chain's factors, with parents in this order."""
+        k, first = len(self.leak), parents[order[0]].num_states
         return k * (first + k * (sum(p.num_states for p in parents) - first))
 
     def absorbing(self, known: Mapping[int, int]) -> Influences:
@@ -131,7 +134,7 @@ class Influences:
         factors = [Table((p,), effect[:, 0]) for p, effect in zip(parents, self.effects, strict=True)]
         return Decomposition((Table((child,), here), *factors))
 
-    def products(self, child: Discrete, parents: tuple[Discrete, ...]) -> Decomposition | None:
+    def products(self, child: Discrete, parents: tuple[Discrete, ...], order: Sequence[int]) -> Decomposition | None:
         r"""A chain of the distinct products $\prod_{j \le i} P(Z_j \le x \mid u_j)$; None if the table is smaller.
 
         They are those of the ratios $P(Z_j < y \mid u_j) / P(Z_j \le y \mid u_j)$ at the levels $y$ above $x$. Their
@@ -139,8 +142,7 @@ class Influences:
         """
         if len(parents) < 2:
             return None
-        order, levels = in_one_order(parents), range(1, len(self.leak))
-        parents = tuple(parents[i] for i in order)
+        levels, parents = range(1, len(self.leak)), tuple(parents[i] for i in order)
         rows, ends = _stacked((self.leak[None], *(self.effects[i] for i in order)))
         start, *terms = np.split(np.stack([_log_ratios(rows, level) for level in levels], axis=1), ends)
         table = num_entries((*parents, child))
@@ -179,13 +181,15 @@ class Influences:
         levels = Domain.of(len(self.leak), child.name)
         return tuple(child.hidden(f"max {i}", levels) for i in range(1, len(parents)))
 
-    def chain(self, child: Discrete, parents: tuple[Discrete, ...]) -> Decomposition:
+    def chain(self, child: Discrete, parents: tuple[Discrete, ...], order: Sequence[int]) -> Decomposition:
         """The factors (first parent, maximum), then (maximum, parent, next maximum), up to the child.
 
-        Parents come in the order that all chains share. Running maxima of contributions are not functions of the
-        parents, so only sums allow them.
+        Running maxima of contributions are not functions of the parents, so only sums allow them.
+
+        Args:
+            order: the places of the parents along the chain.
         """
-        order, hidden = in_one_order(parents), self.auxiliaries(child, parents)
+        hidden = self.auxiliaries(child, parents)
         ends, parents = (*hidden, child), tuple(parents[i] for i in order)
         first, *steps = _steps([self.effects[i] for i in order])
         if steps:
@@ -241,9 +245,9 @@ class Influences:
                 found[i] += np.ldexp(table, shift) * _summed(counts[rows, None] * shares, column[rows], len(table))
         return score, found
 
-    def slopes_in_chain(self, slopes: Sequence[Floats], parents: tuple[Discrete, ...]) -> Floats:
+    def slopes_in_chain(self, slopes: Sequence[Floats], order: Sequence[int]) -> Floats:
         """The derivatives with respect to all contributions, one row each, given those with respect to the chain."""
-        order, first = in_one_order(parents), slopes[0]
+        first = slopes[0]
         leak = np.tensordot(_steps([self.effects[order[0]]])[0], first, ([1, 2], [0, 1]))
         inner = self._in_levels([self.leak[:, None, None] * first[None], *slopes[1:]])
         return np.concatenate([leak[None, :], *self._in_place(_step_slopes(np.concatenate(inner, axis=1)), order)])
@@ -279,12 +283,12 @@ class Influences:
         codes, counts = _cells_of(marginal)
         return self.expected(codes[:, :-1], self.level_of[codes[:, -1]], counts)[1]
 
-    def expected_in_chain(self, marginals: Sequence[Floats], parents: tuple[Discrete, ...]) -> list[Floats]:
-        """The expected counts of each contribution, given the counts over the factors of the chain.
+    def expected_in_chain(self, marginals: Sequence[Floats], order: Sequence[int]) -> list[Floats]:
+        """The expected counts of each contribution, given the counts over the factors of the chain in this order.
 
         The running maximum acts as one more parent, whose contribution is certain.
         """
-        order, levels = in_one_order(parents), tuple(range(len(self.leak)))
+        levels = tuple(range(len(self.leak)))
         start = Influences(self.leak, (self.effects[order[0]],), levels)
         leak, first = start.expected_in_table(marginals[0])
         if len(order) == 1:

@@ -18,11 +18,13 @@ from sepset.base.foreign import often
 from sepset.base.frozen import made
 from sepset.base.lazy import lazy
 from sepset.base.text import brief, listing, nearest
+from sepset.cpds.chained import ChainedCPD
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Columns, Factor, check_sizes
 from sepset.factors.labels import name_of
+from sepset.factors.lines import BY_NAME, Line
 from sepset.graphs.graph import DAG, UndirectedGraph, ancestors, moralize
 from sepset.graphs.pictures.sketch import Box, Sketch
 from sepset.models.drawing import BLANK, Drawing
@@ -318,7 +320,8 @@ class BayesNet(NamedModel):
         """The product of all CPDs; those that are too wide for a table become factors for what is given."""
         from sepset.models.markovnet import MarkovNet
 
-        parts = [cpd.decomposition() or cpd.decomposed(given) for cpd in self.cpds]  # type: ignore[attr-defined]
+        cpds = self.lined_up.cpds
+        parts = [cpd.decomposition() or cpd.decomposed(given) for cpd in cpds]  # type: ignore[attr-defined]
         factors = [factor for part in parts for factor in part.filled]
         hidden = [a for part in parts for a in part.auxiliaries]
         own = self.variables.parts
@@ -338,16 +341,36 @@ class BayesNet(NamedModel):
         """The directed graph as a networkx `DiGraph`."""
         return self.dag.to_networkx()
 
+    @lazy
+    def line(self) -> Line:
+        """The line along which the chains of wide CPDs run, which depends on the other CPDs; empty without any."""
+        from sepset.models.lines import line_through
+
+        is_wide = any(isinstance(cpd, ChainedCPD) for cpd in self.cpds)
+        return line_through(self._ancestral) if is_wide else BY_NAME
+
+    @lazy
+    def lined_up(self) -> BayesNet:
+        """The network with its chains along its line: the CPDs that the factors of its problem are those of."""
+        return self.along(self.line)
+
+    def along(self, line: Line) -> BayesNet:
+        """The network with its chains along a line; those that have one keep it."""
+        if not line:
+            return self
+        return self.with_parameters(c.along(line) if isinstance(c, ChainedCPD) else c for c in self.cpds)
+
     def _build(self) -> Problem:
-        parts = [cpd.decomposition() for cpd in self.cpds]
-        if all(_is_whole(part, cpd) for cpd, part in zip(self.cpds, parts, strict=True)):
+        cpds = self.lined_up.cpds
+        parts = [cpd.decomposition() for cpd in cpds]
+        if all(_is_whole(part, cpd) for cpd, part in zip(cpds, parts, strict=True)):
             return self._of_whole_factors([part.factors[0] for part in parts if part is not None])  # type: ignore[misc]  # filled
         auxiliaries = [a for part in parts if part is not None and part.auxiliaries for a in part.auxiliaries]
         variables = Universe([*self.variables, *auxiliaries]) if auxiliaries else self.variables
         place = {name: i for i, name in enumerate(self._by_name)}
         factors, scopes, groups = list[Any](), list[Sequence[int]](), list[ConditionalGroup]()
         forms: list[Form] = []
-        for child, (cpd, part) in enumerate(zip(self.cpds, parts, strict=True)):
+        for child, (cpd, part) in enumerate(zip(cpds, parts, strict=True)):
             first, scope = len(factors), cpd.scope
             parents = tuple([place[parent.name] for parent in cpd.parents])
             factors += LATER if part is None else part.factors
