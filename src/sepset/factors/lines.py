@@ -27,7 +27,7 @@ class Line:
     ([2, 1, 0], [1, 2, 0])
     """
 
-    places: Mapping[str, float] = field(default_factory=dict)
+    places: Mapping[str, int] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.places)

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Floats, Int32s, Ints
-from sepset.graphs.csr import NO_PAIRS, csr, sorted_pairs, topological
+from sepset.graphs.csr import csr, topological
 
-__all__ = ["beside", "lined_up", "placed_by_pairs", "side_by_side", "side_to_side"]
+__all__ = ["beside", "lined_up", "side_by_side", "side_to_side"]
 
 
 def side_to_side(indptr: Ints, indices: Int32s) -> Ints:
@@ -42,24 +42,12 @@ def lined_up(scopes: Iterable[AnyInts], num_variables: int) -> Ints:
     [0, 2, 1]
     """
     pairs = [rows[:, [i, i + 1]] for rows in scopes for i in range(rows.shape[1] - 1)]
-    return placed_by_pairs(np.concatenate([NO_PAIRS, *pairs]).astype(np.int64), num_variables)
-
-
-def placed_by_pairs(pairs: Ints, num_nodes: int) -> Ints:
-    """The place of each node in a line from side to side of a graph, whose first node is one of small number.
-
-    Args:
-        pairs: the ends of its edges, in any order.
-
-    >>> placed_by_pairs(np.array([[2, 0], [1, 2]]), 3).tolist()
-    [0, 2, 1]
-    """
-    if not len(pairs):
-        return np.arange(num_nodes)
-    one, other = sorted_pairs(np.sort(pairs, axis=1), num_nodes).T
-    order = side_to_side(*csr(np.append(one, other), np.append(other, one), num_nodes))
-    places = np.empty(num_nodes, np.int64)
-    places[order if order[0] <= order[-1] else order[::-1]] = np.arange(num_nodes)
+    if not any(map(len, pairs)):
+        return np.arange(num_variables)
+    one, other = np.unique(np.sort(np.concatenate(pairs).astype(np.int64), axis=1), axis=0).T
+    order = side_to_side(*csr(np.append(one, other), np.append(other, one), num_variables))
+    places = np.empty(num_variables, np.int64)
+    places[order if order[0] <= order[-1] else order[::-1]] = np.arange(num_variables)
     return places
 
 

@@ -28,6 +28,7 @@ from sepset.factors.lines import BY_NAME, Line
 from sepset.graphs.graph import DAG, UndirectedGraph, ancestors, moralize
 from sepset.graphs.pictures.sketch import Box, Sketch
 from sepset.models.drawing import BLANK, Drawing
+from sepset.models.lines import line_through
 from sepset.models.model import NamedModel, is_cpd
 from sepset.problem import ConditionalGroup, Form, Problem
 from sepset.variables.evidence import Given, resolve
@@ -344,21 +345,22 @@ class BayesNet(NamedModel):
     @lazy
     def line(self) -> Line:
         """The line along which the chains of wide CPDs run, which depends on the other CPDs; empty without any."""
-        from sepset.models.lines import line_through
+        return line_through(self._ancestral) if any(isinstance(cpd, ChainedCPD) for cpd in self.cpds) else BY_NAME
 
-        is_wide = any(isinstance(cpd, ChainedCPD) for cpd in self.cpds)
-        return line_through(self._ancestral) if is_wide else BY_NAME
-
-    @lazy
-    def lined_up(self) -> BayesNet:
-        """The network with its chains along its line: the CPDs that the factors of its problem are those of."""
-        return self.along(self.line)
+    def line_for(self, cpd: CPD) -> Line:
+        """The line for the chain of another CPD over variables of the network."""
+        return line_through([*self._ancestral, cpd])
 
     def along(self, line: Line) -> BayesNet:
         """The network with its chains along a line; those that have one keep it."""
         if not line:
             return self
         return self.with_parameters(c.along(line) if isinstance(c, ChainedCPD) else c for c in self.cpds)
+
+    @lazy
+    def lined_up(self) -> BayesNet:
+        """The network with its chains along its line: the factors of its problem are those of these CPDs."""
+        return self.along(self.line)
 
     def _build(self) -> Problem:
         cpds = self.lined_up.cpds

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from sepset.base.arraytypes import Ints
 from sepset.cpds.chained import ChainedCPD
 from sepset.cpds.cpd import CPD
+from sepset.factors.algebra import AnyVariable
 from sepset.factors.lines import BY_NAME, Line, by_name
-from sepset.graphs.csr import NO_PAIRS, pairs_within_rows
-from sepset.graphs.sweeps import placed_by_pairs
+from sepset.graphs.csr import pairs_within_rows
+from sepset.graphs.lines import line_of
 
 NARROW = 2
 """The number of parents up to which a CPD is a table rather than a chain."""
 
-MOST_JOINED = 16
+MOST_JOINED = 32
 """The most variables of one factor that are all joined with each other."""
 
 
@@ -40,7 +42,7 @@ def line_through(cpds: Sequence[CPD]) -> Line:
     >>> b, d, c, a = (Discrete(name) for name in "bdca")  # in a chain
     >>> pairs = [TableCPD(v, [[0.9, 0.1], [0.2, 0.8]], given=u) for u, v in ((b, d), (d, c), (c, a))]
     >>> line_through([TableCPD(b, [0.5, 0.5]), *pairs, NoisyOr(Discrete("x"), dict.fromkeys((a, b, c, d), 0.1))]).places
-    {'a': 0.0, 'b': 3.0, 'c': 1.0, 'd': 2.0}
+    {'a': 0, 'b': 3, 'c': 1, 'd': 2}
     """
     wide = [cpd for cpd in cpds if isinstance(cpd, ChainedCPD) and len(cpd.parents) > NARROW]
     if not wide:
@@ -49,27 +51,24 @@ def line_through(cpds: Sequence[CPD]) -> Line:
     number = {name: i for i, name in enumerate(causes)}
     for name in sorted({cpd.child.name for cpd in cpds}.difference(causes)):
         number[name] = len(number)
-    pairs = np.concatenate([NO_PAIRS, *_joined(cpds, {id(cpd) for cpd in wide}, number)])
-    return Line(_after_parents(dict(zip(causes, placed_by_pairs(pairs, 1 + int(pairs.max(initial=len(number)))).astype(float).tolist(), strict=False)), wide))
+    chains = [[number[v.name] for v in cpd.scope] for cpd in wide]
+    scopes = [scope for cpd in cpds if not isinstance(cpd, ChainedCPD) for scope in _scopes(cpd)]
+    scopes += [cpd.scope for cpd in cpds if isinstance(cpd, ChainedCPD) and len(cpd.parents) <= NARROW]
+    rows = [[number.setdefault(v.name, len(number)) for v in scope] for scope in scopes]
+    places = line_of(_joined(rows), chains, len(number))
+    return Line(dict(zip(causes, places.tolist(), strict=False)))
 
 
-def _joined(cpds: Sequence[CPD], wide: set[int], number: dict[str, int]) -> Iterator[Ints]:
-    """The pairs of numbers of variables that are joined; auxiliaries have the numbers after all others."""
-    scopes: list[list[int]] = []
-    for cpd in cpds:
-        members = [number[v.name] for v in (*cpd.parents, cpd.child)]
-        if id(cpd) in wide or len(members) > MOST_JOINED:
-            yield np.column_stack([members[:-1], np.full(len(members) - 1, members[-1])])
-        else:
-            scopes.append(members)
-    start = np.cumsum([0, *map(len, scopes)])
-    yield pairs_within_rows((start, np.array([v for scope in scopes for v in scope], np.int32)))
+def _scopes(cpd: CPD) -> Iterable[Sequence[AnyVariable]]:
+    """The scopes of the factors of a CPD: all its variables, unless it has auxiliaries."""
+    if len(cpd.parents) <= NARROW or not cpd.auxiliaries:
+        return [(*cpd.parents, cpd.child)]
+    return [factor.scope for factor in cpd.factors()]
 
 
-def _after_parents(places: dict[str, float], wide: Sequence[ChainedCPD]) -> dict[str, float]:
-    """The places of causes, with those that are children of a chain after all its parents."""
-    for cpd in wide:
-        if cpd.child.name in places:
-            last = max(places[p.name] for p in cpd.parents)
-            places[cpd.child.name] = max(places[cpd.child.name], last + 0.5)
-    return places
+def _joined(rows: Sequence[Sequence[int]]) -> Ints:
+    """All pairs of members of the same row; only neighbors of long ones."""
+    short = [row for row in rows if len(row) <= MOST_JOINED]
+    start, members = np.cumsum([0, *map(len, short)]), np.fromiter(itertools.chain(*short), np.int32)
+    long = [pair for row in rows if len(row) > MOST_JOINED for pair in itertools.pairwise(row)]
+    return np.concatenate([pairs_within_rows((start, members)), np.array(long, np.int64).reshape(-1, 2)])
