@@ -6,6 +6,7 @@ import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from sepset.variables.variable import Discrete
 
@@ -14,13 +15,13 @@ __all__ = ["BY_NAME", "Line", "by_name"]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of variables, by name; those that share a place, or have none, come by name.
+    """A line of variables; those that have no place in it come last, by name.
 
     Chains of different functions along one line run side by side through the variables that they share, so that
     eliminating these in this order keeps one auxiliary of each chain open, whatever the number of variables.
 
     Attributes:
-        places: of the variables; those that are not listed come last.
+        places: of the variables, each a different one.
 
     >>> causes = [Discrete("cause 10"), Discrete("cause 9"), Discrete("age")]
     >>> Line().order(causes), Line({"cause 9": 0, "age": 1}).order(causes)
@@ -34,10 +35,12 @@ class Line:
 
     def order(self, variables: Sequence[Discrete]) -> list[int]:
         """The positions of some variables along the line."""
-        names, places, last = [v.name for v in variables], self.places, len(self.places)
-        if not places:
-            return sorted(range(len(names)), key=lambda i: by_name(names[i]))
-        return sorted(range(len(names)), key=lambda i: (places.get(names[i], last), by_name(names[i])))
+        names = [v.name for v in variables]
+        keys: list[Any] = [self.places.get(name, -1) for name in names]
+        if -1 in keys:
+            last = len(self.places)
+            keys = [(last if place < 0 else place, by_name(name)) for place, name in zip(keys, names, strict=True)]
+        return sorted(range(len(keys)), key=keys.__getitem__)
 
 
 BY_NAME = Line()

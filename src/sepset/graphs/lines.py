@@ -7,6 +7,7 @@ turn is a function of the open ones.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -19,11 +20,11 @@ from sepset.graphs.sweeps import side_to_side
 
 __all__ = ["line_of", "num_open"]
 
-MOST_BITS = 30.0
-"""log2 of the entries of all tables from which a graph is not like a tree."""
+MOST_BITS = 6.0
+"""log2 of the mean number of entries of tables from which a graph is not like a tree."""
 
 
-def line_of(pairs: Ints, chains: Sequence[Sequence[int]], num_nodes: int) -> Ints:
+def line_of(pairs: Ints, chains: Sequence[Ints], num_nodes: int) -> Ints:
     """The place of each node in a line with few open nodes, along which chains can run.
 
     A graph like a grid is swept from side to side, one like a tree branch by branch, the largest branch first. Parts
@@ -40,10 +41,12 @@ def line_of(pairs: Ints, chains: Sequence[Sequence[int]], num_nodes: int) -> Int
     Guarantee: heuristic, deterministic.
     Tested by: graphs/test_lines.py::test_trees_and_grids_have_few_open_nodes
 
-    >>> line_of(np.array([[2, 0], [1, 2]]), [(0, 1, 2, 3)], 4).tolist()
+    >>> line_of(np.array([[2, 0], [1, 2]]), [np.arange(4)], 4).tolist()
     [0, 2, 1, 3]
     """
     joined = np.concatenate([pairs, *(_star(chain) for chain in chains)])
+    if len(chains) == 1:  # it has no order of its own
+        return _with_ends(_part_by_part(pairs, np.arange(num_nodes)), chains)
     swept = _turns(side_to_side(*_rows(joined, num_nodes)))
     lines = [_with_ends(one, chains) for one in (swept, _part_by_part(pairs, swept))]
     return min(lines, key=lambda one: _sizes(num_open(joined, one)))
@@ -80,16 +83,16 @@ def _turns(order: Ints) -> Ints:
     return places
 
 
-def _star(chain: Sequence[int]) -> Ints:
+def _star(chain: Ints) -> Ints:
     """The edges between the end of a chain and its other nodes."""
-    return np.stack([chain[:-1], np.full(len(chain) - 1, chain[-1])], axis=1).astype(np.int64)
+    return np.stack([chain[:-1], np.full(len(chain) - 1, chain[-1])], axis=1)
 
 
-def _with_ends(places: Ints, chains: Sequence[Sequence[int]]) -> Ints:
+def _with_ends(places: Ints, chains: Sequence[Ints]) -> Ints:
     """The places with the end of each chain after its other nodes."""
     last = 2 * places
     for chain in chains:
-        last[chain[-1]] = max(last[chain[-1]], last[list(chain[:-1])].max(initial=-1) + 1)
+        last[chain[-1]] = max(last[chain[-1]], last[chain[:-1]].max(initial=-1) + 1)
     return _turns(np.lexsort((places, last)))
 
 
@@ -124,7 +127,7 @@ def _branches(rows: CSR, num: Ints) -> Iterator[Ints]:
         return
     ones, zeros = np.ones(n), np.zeros(n)
     settings = np.zeros(n, np.int64), np.array([0.0, 1.0]), zeros, np.arange(n, dtype=np.float64)
-    order, *_ = greedy_order(*rows, ones, ones, *settings, MOST_BITS, 0, NEVER)
+    order, *_ = greedy_order(*rows, ones, ones, *settings, MOST_BITS + math.log2(n), 0, NEVER)
     if len(order) == n:
         yield _turns(order[_largest_first(receivers(_earlier(rows, order)))])
 

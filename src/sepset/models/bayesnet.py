@@ -345,7 +345,7 @@ class BayesNet(NamedModel):
     @lazy
     def line(self) -> Line:
         """The line along which the chains of wide CPDs run, which depends on the other CPDs; empty without any."""
-        return line_through(self._ancestral) if any(isinstance(cpd, ChainedCPD) for cpd in self.cpds) else BY_NAME
+        return line_through(self._ancestral) if self._chained else BY_NAME
 
     def line_for(self, cpd: CPD) -> Line:
         """The line for the chain of another CPD over variables of the network."""
@@ -353,9 +353,13 @@ class BayesNet(NamedModel):
 
     def along(self, line: Line) -> BayesNet:
         """The network with its chains along a line; those that have one keep it."""
-        if not line:
-            return self
-        return self.with_parameters(c.along(line) if isinstance(c, ChainedCPD) else c for c in self.cpds)
+        kinds = self._chained if line else ()
+        return self.with_parameters(c.along(line) if type(c) in kinds else c for c in self.cpds) if kinds else self  # type: ignore[attr-defined]
+
+    @property
+    def _chained(self) -> frozenset[type]:
+        """The kinds of its CPDs that can be chains."""
+        return frozenset(kind for kind in set(map(type, self.cpds)) if issubclass(kind, ChainedCPD))
 
     @lazy
     def lined_up(self) -> BayesNet:
