@@ -22,8 +22,9 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.factors.algebra import num_entries
-from sepset.factors.chains import RunningSums, have_many_sums, in_one_order
+from sepset.factors.chains import RunningSums, have_many_sums
 from sepset.factors.decomposition import Concave, Decomposition
+from sepset.factors.lines import BY_NAME, Line
 from sepset.factors.table import Table
 from sepset.kernels.buckets.causes import REST
 from sepset.variables.variable import Discrete, Domain
@@ -111,18 +112,18 @@ class Influences:
         return made.reshape(-1)
 
     def is_decomposed(self, parents: tuple[Discrete, ...]) -> bool:
-        """Whether the chain stores fewer values than the table."""
+        """Whether the chain stores fewer values than the table, whichever parent comes first."""
         return self.num_levels(parents) > 0
 
     def num_levels(self, parents: tuple[Discrete, ...], most: float = math.inf) -> int:
         """The levels of the running maxima; zero if the table stores fewer values, or the chain more than `most`."""
         k, cards = len(self.leak), [p.num_states for p in parents]
-        is_less = len(cards) > 1 and (entries := _chain_entries(k, cards, parents)) < k * math.prod(cards)
-        return k if is_less and entries <= most else 0
+        longest = _chain_entries(k, cards, min(cards, default=0))
+        return k if len(cards) > 1 and longest < k * math.prod(cards) and longest <= most else 0
 
-    def chain_entries(self, parents: tuple[Discrete, ...]) -> int:
-        """The entries of the chain's factors."""
-        return _chain_entries(len(self.leak), [p.num_states for p in parents], parents)
+    def chain_entries(self, parents: tuple[Discrete, ...], order: Sequence[int]) -> int:
+        """The entries of the chain's factors, with parents in this order."""
+        return _chain_entries(len(self.leak), [p.num_states for p in parents], parents[order[0]].num_states)
 
     def absorbing(self, known: Mapping[int, int]) -> Influences:
         """The contributions of the other parents; those of parents in known states are part of the leak."""
@@ -136,7 +137,7 @@ class Influences:
         factors = [Table((p,), effect[:, 0]) for p, effect in zip(parents, self.effects, strict=True)]
         return Decomposition((Table((child,), here), *factors))
 
-    def products(self, child: Discrete, parents: tuple[Discrete, ...]) -> Decomposition | None:
+    def products(self, child: Discrete, parents: tuple[Discrete, ...], line: Line = BY_NAME) -> Decomposition | None:
         r"""A chain of the distinct products $\prod_{j \le i} P(Z_j \le x \mid u_j)$; None if the table is smaller.
 
         They are those of the ratios $P(Z_j < y \mid u_j) / P(Z_j \le y \mid u_j)$ at the levels $y$ above $x$. Their
@@ -151,7 +152,7 @@ class Influences:
         start, *terms = _split(np.stack([_log_ratios(rows, level) for level in levels], axis=1), ends)
         if have_many_sums(terms, most):
             return None
-        order = in_one_order(parents)
+        order = line.order(parents)
         parents, terms = tuple(parents[i] for i in order), [terms[i] for i in order]
         sums = RunningSums.of(start[0], terms, most=most, is_relative=True)
         if sums is None or sums.entries(parents) >= table:
@@ -187,13 +188,15 @@ class Influences:
         levels = Domain.of(len(self.leak), child.name)
         return tuple(child.hidden(f"max {i}", levels) for i in range(1, len(parents)))
 
-    def chain(self, child: Discrete, parents: tuple[Discrete, ...]) -> Decomposition:
+    def chain(self, child: Discrete, parents: tuple[Discrete, ...], order: Sequence[int]) -> Decomposition:
         """The factors (first parent, maximum), then (maximum, parent, next maximum), up to the child.
 
-        Parents come in the order that all chains share. Running maxima of contributions are not functions of the
-        parents, so only sums allow them.
+        Running maxima of contributions are not functions of the parents, so only sums allow them.
+
+        Args:
+            order: the places of the parents along the chain.
         """
-        order, hidden = in_one_order(parents), self.auxiliaries(child, parents)
+        hidden = self.auxiliaries(child, parents)
         ends, parents = (*hidden, child), tuple(parents[i] for i in order)
         first, *steps = _steps([self.effects[i] for i in order])
         if steps:
@@ -249,9 +252,9 @@ class Influences:
                 found[i] += np.ldexp(table, shift) * _summed(counts[rows, None] * shares, column[rows], len(table))
         return score, found
 
-    def slopes_in_chain(self, slopes: Sequence[Floats], parents: tuple[Discrete, ...]) -> Floats:
+    def slopes_in_chain(self, slopes: Sequence[Floats], order: Sequence[int]) -> Floats:
         """The derivatives with respect to all contributions, one row each, given those with respect to the chain."""
-        order, first = in_one_order(parents), slopes[0]
+        first = slopes[0]
         leak = np.tensordot(_steps([self.effects[order[0]]])[0], first, ([1, 2], [0, 1]))
         inner = self._in_levels([self.leak[:, None, None] * first[None], *slopes[1:]])
         return np.concatenate([leak[None, :], *self._in_place(_step_slopes(np.concatenate(inner, axis=1)), order)])
@@ -287,12 +290,12 @@ class Influences:
         codes, counts = _cells_of(marginal)
         return self.expected(codes[:, :-1], self.level_of[codes[:, -1]], counts)[1]
 
-    def expected_in_chain(self, marginals: Sequence[Floats], parents: tuple[Discrete, ...]) -> list[Floats]:
-        """The expected counts of each contribution, given the counts over the factors of the chain.
+    def expected_in_chain(self, marginals: Sequence[Floats], order: Sequence[int]) -> list[Floats]:
+        """The expected counts of each contribution, given the counts over the factors of the chain in this order.
 
         The running maximum acts as one more parent, whose contribution is certain.
         """
-        order, levels = in_one_order(parents), tuple(range(len(self.leak)))
+        levels = tuple(range(len(self.leak)))
         start = Influences(self.leak, (self.effects[order[0]],), levels)
         leak, first = start.expected_in_table(marginals[0])
         if len(order) == 1:
@@ -379,9 +382,8 @@ def _acted_on(levels: Floats, effect: Floats) -> Floats:
     return np.asarray(levels * np.cumsum(effect, axis=-1) + effect * _below(levels))
 
 
-def _chain_entries(k: int, cards: Sequence[int], parents: tuple[Discrete, ...]) -> int:
-    """The entries of a chain of maxima with k levels."""
-    first = cards[0] if len(set(cards)) == 1 else cards[in_one_order(parents)[0]]
+def _chain_entries(k: int, cards: Sequence[int], first: int) -> int:
+    """The entries of a chain of maxima with k levels, whose first parent has so many states."""
     return k * (first + k * (sum(cards) - first))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.frozen import fill
+from sepset.cpds.chained import ChainedCPD
 from sepset.cpds.counts import (
     Configurations,
     checked_configurations,
@@ -27,6 +28,7 @@ from sepset.errors import DataError, NotApplicable, TooLarge
 from sepset.factors.algebra import Columns, num_entries
 from sepset.factors.decomposition import Decomposition
 from sepset.factors.labels import name_of
+from sepset.factors.lines import BY_NAME, Line
 from sepset.factors.table import Table
 from sepset.semiring import SUM, Semiring
 from sepset.variables.variable import Discrete
@@ -40,7 +42,7 @@ EngineValues: TypeAlias = Sequence[Floats | Table]
 """The values of a discrete CPD's factors: arrays, or tables beyond the range of floats."""
 
 
-class Undivided(DiscreteCPD):
+class Undivided(ChainedCPD):
     """A CPD as one factor over all its variables, which is built with evidence: its marginal has all joint states."""
 
     __slots__ = ("cpd",)
@@ -48,7 +50,11 @@ class Undivided(DiscreteCPD):
 
     def __init__(self, cpd: DiscreteCPD) -> None:
         self._init(cpd.child, cpd.parents, cpd.block)
-        fill(self, cpd=cpd)
+        fill(self, cpd=cpd, line=getattr(cpd, "line", BY_NAME))
+
+    def along(self, line: Line) -> Self:
+        """The same with the chains of the CPD along a line."""
+        return self if self.line or not isinstance(self.cpd, ChainedCPD) else type(self)(self.cpd.along(line))
 
     def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
         return self.cpd._select(rows, num_rows)

@@ -19,10 +19,11 @@ from sepset.base.frozen import fill, read_only
 from sepset.base.labels import by_label
 from sepset.base.lazy import lazy
 from sepset.base.optimize import log_softmax, minimize, minimize_sparse, softmax
+from sepset.cpds.chained import ChainedCPD
 from sepset.cpds.contexts import by_state, shown_terms, titles
 from sepset.cpds.counts import Configurations, column, num_rows_of
 from sepset.cpds.cpd import ParameterBlock
-from sepset.cpds.discrete import DiscreteCPD, chunks, discrete_scope
+from sepset.cpds.discrete import chunks, discrete_scope
 from sepset.cpds.jointstates import JointStates
 from sepset.cpds.parameters import ImaginaryRows, PriorTerm
 from sepset.cpds.priors.dirichlet import RowPrior
@@ -31,7 +32,7 @@ from sepset.cpds.registry import Fields, registered
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope, check_size, num_entries
-from sepset.factors.chains import RunningSums, in_one_order
+from sepset.factors.chains import RunningSums
 from sepset.factors.decomposition import Concave, Decomposition
 from sepset.factors.entries import labeled_rows, row_of
 from sepset.factors.labels import name_of
@@ -51,7 +52,7 @@ MAX_SUMS = 2**10
 
 
 @registered("logistic")
-class LogisticCPD(DiscreteCPD):
+class LogisticCPD(ChainedCPD):
     r"""A child whose log-odds are a sum over its parents: $P(x \mid \mathbf u) \propto \exp(b_x + \sum_i w_{i,u_i,x})$.
 
     Args:
@@ -216,7 +217,7 @@ class LogisticCPD(DiscreteCPD):
         most = min(MAX_SUMS, math.isqrt(table // 8))
         if len(self.parents) < 2 or not most:
             return None
-        order = in_one_order(self.parents)
+        order = self._order
         odds, parents = [_odds(self.weights[i]) for i in order], [self.parents[i] for i in order]
         sums = RunningSums.of(self.bias[1:] - self.bias[0], odds, most=most)
         if sums is None:

@@ -16,6 +16,7 @@ from sepset.base.foreign import often
 from sepset.base.frozen import fill
 from sepset.base.labels import by_label
 from sepset.base.optimize import maximize
+from sepset.cpds.chained import ChainedCPD
 from sepset.cpds.contexts import by_state, setting, shown_causes, shown_terms, titles
 from sepset.cpds.counts import Configurations, column, decode, expected_log
 from sepset.cpds.cpd import ParameterBlock
@@ -39,7 +40,7 @@ from sepset.variables.variable import Discrete, State
 Effect: TypeAlias = float | Sequence[float] | Mapping[State, float] | Floats
 
 
-class NoisyCPD(DiscreteCPD):
+class NoisyCPD(ChainedCPD):
     """A child that is the maximum of independent contributions: shared parts of `NoisyOr` and `NoisyMax`."""
 
     __slots__ = ("influences",)
@@ -83,12 +84,12 @@ class NoisyCPD(DiscreteCPD):
     @property
     def size(self) -> int:
         """The entries of the chain, or of the table if that is smaller."""
-        return self.influences.chain_entries(self.parents) if self._is_chain else num_entries(self.scope)
+        return self.influences.chain_entries(self.parents, self._order) if self._is_chain else num_entries(self.scope)
 
     def _parts(self) -> Decomposition:
         """The chain, which only sums allow, or the table if that is smaller."""
         if self._is_chain:
-            return self.influences.chain(self.child, self.parents)
+            return self.influences.chain(self.child, self.parents, self._order)
         return Decomposition(super().factors())
 
     def conditioned(self, given: Mapping[Any, int]) -> Self:
@@ -108,7 +109,7 @@ class NoisyCPD(DiscreteCPD):
         rest, code = self.conditioned(given), given.get(self.child)
         if self.child.num_states == 1 or code == rest.influences.order[0]:
             return rest.influences.absent(self.child, rest.parents)
-        if (made := rest.influences.products(self.child, rest.parents)) is not None:
+        if (made := rest.influences.products(self.child, rest.parents, rest.line)) is not None:
             return made
         why = "Its contributions differ, so that maxima and logarithms need the table. Observe more parents."
         self._check_tabled(num_entries(rest.scope), len(rest.parents), why)
@@ -439,8 +440,10 @@ class Contributions(JointStates[N]):
 
     def expected(self, marginals: Sequence[Floats]) -> Floats:
         """The expected counts of contributions, given the marginals along the chain, or over the table."""
-        known, parents, is_chain = self.cpd.influences, self.cpd.parents, self.cpd._is_chain
-        return _flat(known.expected_in_chain(marginals, parents) if is_chain else known.expected_in_table(marginals[0]))
+        known = self.cpd.influences
+        if self.cpd._is_chain:
+            return _flat(known.expected_in_chain(marginals, self.cpd._order))
+        return _flat(known.expected_in_table(marginals[0]))
 
     def tally(self, columns: Columns, weights: Floats) -> Floats:
         """The expected counts of contributions in complete rows."""
@@ -469,9 +472,10 @@ class Contributions(JointStates[N]):
 
     def varied_slopes(self, slopes: Sequence[Floats]) -> Floats:
         """The derivatives with respect to the contributions: the factors are linear in each."""
-        known, parents = self.cpd.influences, self.cpd.parents
-        found = known.slopes_in_chain(slopes, parents) if self.cpd._is_chain else known.slopes_in_table(slopes[0])
-        return found[self.free]
+        known = self.cpd.influences
+        if self.cpd._is_chain:
+            return known.slopes_in_chain(slopes, self.cpd._order)[self.free]
+        return known.slopes_in_table(slopes[0])[self.free]
 
     def varied_context(self, row: int) -> dict[str, Any]:
         """The parent's state whose contribution it is; nothing for the leak."""

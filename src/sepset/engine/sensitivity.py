@@ -165,7 +165,7 @@ class _Ground:
 def _ground(engine: Engine, position: int, evidence: Evidence) -> _Ground:
     """The variables and factors of a question; factors that depend on the evidence are made for it."""
     prepared = engine.prepared
-    cpds = engine.model.cpds if isinstance(engine.model, BayesNet) else ()
+    cpds = engine.model.lined_up.cpds if isinstance(engine.model, BayesNet) else ()
     is_deferred = any(form.is_deferred for form in prepared.problem.forms)
     if is_deferred and can(prepared, Rewrites):
         prepared = prepared.for_sums(evidence, [position])

@@ -8,10 +8,8 @@ factors of three.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -28,32 +26,6 @@ from sepset.variables.variable import Discrete
 
 PRICE = 4
 """The factor by which a chain must be smaller than a table to be chosen, since it adds auxiliary variables."""
-
-
-def in_one_order(variables: Sequence[Discrete]) -> list[int]:
-    """The places of variables in the order in which every chain runs through them: by name, numbers in it by size.
-
-    Chains of different functions then run side by side through the variables that they share, so that eliminating these
-    in this order keeps one auxiliary of each chain open, whatever the number of variables.
-
-    >>> in_one_order([Discrete("cause 10"), Discrete("cause 9"), Discrete("age")])
-    [2, 1, 0]
-    """
-    return sorted(range(len(variables)), key=lambda i: _by_numbers(variables[i].name))
-
-
-@functools.lru_cache(maxsize=2**16)  # a name is in many chains
-def _by_numbers(name: str) -> tuple[tuple[tuple[int, str], ...], str]:
-    """The key that sorts names: texts and numbers in turn, numbers by their length first, however long."""
-    head = name.rstrip("0123456789")
-    if head.isalpha() and len(head) < len(name):  # as most are
-        tail = name[len(head) :].lstrip("0")
-        return ((0, head), (len(tail), tail), (0, "")), name
-    parts = [part.lstrip("0") if i % 2 else part for i, part in enumerate(_DIGITS.split(name))]
-    return tuple((len(part) if i % 2 else 0, part) for i, part in enumerate(parts)), name
-
-
-_DIGITS = re.compile(r"([0-9]+)")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

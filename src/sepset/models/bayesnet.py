@@ -18,14 +18,17 @@ from sepset.base.foreign import often
 from sepset.base.frozen import made
 from sepset.base.lazy import lazy
 from sepset.base.text import brief, listing, nearest
+from sepset.cpds.chained import ChainedCPD
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Columns, check_sizes
 from sepset.factors.labels import name_of
+from sepset.factors.lines import BY_NAME, Line
 from sepset.graphs.graph import DAG, UndirectedGraph, ancestors, moralize
 from sepset.graphs.pictures.sketch import Box, Sketch
 from sepset.models.drawing import BLANK, Drawing
+from sepset.models.lines import line_through
 from sepset.models.model import NamedModel, is_cpd
 from sepset.models.networkproblem import network_problem
 from sepset.problem import Problem
@@ -315,7 +318,8 @@ class BayesNet(NamedModel):
         """The product of all CPDs; those that are too wide for a table become factors for what is given."""
         from sepset.models.markovnet import MarkovNet
 
-        parts = [cpd.decomposition() or cpd.decomposed(given) for cpd in self.cpds]  # type: ignore[attr-defined]
+        cpds = self.lined_up.cpds
+        parts = [cpd.decomposition() or cpd.decomposed(given) for cpd in cpds]  # type: ignore[attr-defined]
         factors = [factor for part in parts for factor in part.filled]
         hidden = [a for part in parts for a in part.auxiliaries]
         own = self.variables.parts
@@ -335,8 +339,32 @@ class BayesNet(NamedModel):
         """The directed graph as a networkx `DiGraph`."""
         return self.dag.to_networkx()
 
+    @lazy
+    def line(self) -> Line:
+        """The line along which the chains of wide CPDs run, which depends on the other CPDs; empty without any."""
+        return line_through(self._ancestral) if self._chained else BY_NAME
+
+    def line_for(self, cpd: CPD) -> Line:
+        """The line for the chain of another CPD over variables of the network."""
+        return line_through([*self._ancestral, cpd])
+
+    def along(self, line: Line) -> BayesNet:
+        """The network with its chains along a line; those that have one keep it."""
+        kinds = self._chained if line else ()
+        return self.with_parameters(c.along(line) if type(c) in kinds else c for c in self.cpds) if kinds else self  # type: ignore[attr-defined]
+
+    @property
+    def _chained(self) -> frozenset[type]:
+        """The kinds of its CPDs that can be chains."""
+        return frozenset(kind for kind in set(map(type, self.cpds)) if issubclass(kind, ChainedCPD))
+
+    @lazy
+    def lined_up(self) -> BayesNet:
+        """The network with its chains along its line: the factors of its problem are those of these CPDs."""
+        return self.along(self.line)
+
     def _build(self) -> Problem:
-        return network_problem(self.variables, self.cpds)
+        return network_problem(self.variables, self.lined_up.cpds)
 
     def _sketch(self) -> Sketch:
         found = replace(self.dag._sketch(), name=self.name)

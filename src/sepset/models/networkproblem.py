@@ -16,10 +16,9 @@ import numpy as np
 
 from sepset.base.arraytypes import Ints
 from sepset.base.frozen import fill, read_only
-from sepset.base.lazy import lazy
+from sepset.cpds.chained import ChainedCPD
 from sepset.cpds.cpd import CPD
 from sepset.factors.block import single_blocks
-from sepset.factors.chains import in_one_order
 from sepset.factors.decomposition import Decomposition
 from sepset.problem import Block, ConditionalGroup, Deferred, Form, Problem, filled_form
 from sepset.variables.universe import ExtendedUniverse, Universe
@@ -78,6 +77,7 @@ class Outline:
         cards: the numbers of states of the auxiliaries.
         sizes: the number of variables of each factor.
         members: their positions, one factor after the other.
+        ranks: the place of each variable in the lines of chains.
     """
 
     variables: Universe
@@ -89,6 +89,7 @@ class Outline:
     groups: list[ConditionalGroup] = field(default_factory=list)
     forms: list[Form] = field(default_factory=list)
     functions: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    ranks: dict[int, list[int]] = field(default_factory=dict)
 
     @property
     def _num_variables(self) -> int:
@@ -120,7 +121,7 @@ class Outline:
 
     def add_chain(self, cpd: CPD, parents: tuple[int, ...], levels: int) -> None:
         """Add links that are made later: the first parent and end, then an end, the next parent and the next end."""
-        num, child, order = self._num_variables, len(self.groups), sorted(parents, key=self._rank.__getitem__)
+        num, child, order = self._num_variables, len(self.groups), sorted(parents, key=self._rank(cpd).__getitem__)
         ends = (*range(num, num + len(parents) - 1), child)
         self.members += (order[0], ends[0])
         self.members += itertools.chain.from_iterable(zip(ends, order[1:], ends[1:], strict=False))
@@ -138,13 +139,13 @@ class Outline:
         self.groups.append(ConditionalGroup(len(self.groups), parents, numbers, hidden))
         self.factors.append(made)
 
-    @lazy
-    def _rank(self) -> list[int]:
-        """The place of each variable in the order of chains."""
-        rank = [0] * len(self.variables)
-        for i, v in enumerate(in_one_order([*self.variables])):  # type: ignore[list-item]
-            rank[v] = i
-        return rank
+    def _rank(self, cpd: CPD) -> list[int]:
+        """The place of each variable in the line of a chain, which the chains of a network share."""
+        assert isinstance(cpd, ChainedCPD)  # as all that have levels
+        known = self.ranks.get(id(cpd.line))
+        if known is None:
+            known = self.ranks[id(cpd.line)] = _inverse(cpd.line.order([*self.variables]))  # type: ignore[arg-type]
+        return known
 
     def problem(self) -> Problem:
         """The problem, with factors that are made when they are read."""
@@ -171,6 +172,14 @@ class Outline:
 
     def _auxiliaries(self) -> Iterator[Any]:
         return (a for i in range(len(self.groups)) if (part := self.part(i)) is not None for a in part.auxiliaries)
+
+
+def _inverse(order: Sequence[int]) -> list[int]:
+    """The place of each number in an order."""
+    places = [0] * len(order)
+    for place, i in enumerate(order):
+        places[i] = place
+    return places
 
 
 class LateBlocks(Sequence[Block]):

@@ -12,12 +12,14 @@ import math
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.cpds.chained import ChainedCPD
 from sepset.cpds.cpd import CPD
 from sepset.engine.bound import Bound
 from sepset.engine.expectedcounts import part_marginals
 from sepset.factors.algebra import Factor
 from sepset.factors.decomposition import Decomposition
 from sepset.inference.method import dense
+from sepset.models.bayesnet import BayesNet
 from sepset.semiring import MAX
 
 
@@ -48,6 +50,8 @@ def expected_log(engine: Bound, cpd: CPD) -> float:
 
     Cost: one calibration, with the auxiliaries of the conditional among the variables.
     """
+    if isinstance(cpd, ChainedCPD) and isinstance(engine.model, BayesNet):
+        cpd = cpd.along(engine.model.line_for(cpd))
     parts: Decomposition = cpd.decomposed({}, MAX)  # type: ignore[attr-defined]  # discrete
     pairs = zip(part_marginals(engine, parts), parts.filled, strict=True)
     return math.fsum(_product(weights, factor) for weights, factor in pairs)
