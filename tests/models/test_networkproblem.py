@@ -37,7 +37,7 @@ def mixed(rng: np.random.Generator) -> ss.BayesNet:
 def test_problem_is_that_of_factors_made_at_once(seed: int) -> None:
     net = mixed(np.random.default_rng(seed))
     problem = net.problem()
-    parts = [cpd.decomposition() for cpd in net.cpds]
+    parts = [cpd.decomposition() for cpd in net.lined_up.cpds]
     factors = [factor for part in parts for factor in part.factors]
     hidden = [a for part in parts for a in part.auxiliaries]
     assert [*problem.variables] == [*net.variables, *hidden]

@@ -101,7 +101,7 @@ class DiscreteCPD(Frozen, Tabulated):
 
     @property
     def num_levels(self) -> int:
-        """The states of each auxiliary if the factors are links through all parents, which can be made later, or zero."""
+        """The states of each auxiliary if the factors are links through all parents, which may wait; zero otherwise."""
         return self._num_levels(MOST_ENTRIES)
 
     @often
