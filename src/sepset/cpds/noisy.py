@@ -13,8 +13,8 @@ from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.checks import finite_array
 from sepset.base.display import Shown
 from sepset.base.foreign import often
+from sepset.base.frames import by_label
 from sepset.base.frozen import fill
-from sepset.base.labels import by_label
 from sepset.base.optimize import maximize
 from sepset.cpds.contexts import by_state, setting, shown_causes, shown_terms, titles
 from sepset.cpds.counts import Configurations, column, decode, expected_log
@@ -563,8 +563,7 @@ def _off_code(variable: Discrete) -> int:
 
 def _activation(cpd: NoisyOr, parent: Discrete, effect: Effect) -> Floats:
     """The contributions (off, on) of each state of a parent."""
-    effect = by_label(effect)
-    if isinstance(effect, Mapping):
+    if isinstance(effect := by_label(effect), Mapping):
         chances = np.zeros(parent.num_states)
         for state, chance in effect.items():
             chances[parent.code(state)] = chance
@@ -581,8 +580,7 @@ def _activation(cpd: NoisyOr, parent: Discrete, effect: Effect) -> Floats:
 
 
 def _chances(cpd: NoisyOr, chances: Floats, what: str) -> Floats:
-    bad = ~((chances >= 0) & (chances <= 1))
-    if bad.any():
+    if (bad := ~((chances >= 0) & (chances <= 1))).any():
         raise ModelError(f"{name_of(cpd)}: the effect of {what} is {chances[bad][0]:g}. Probabilities lie in [0, 1].")
     return np.stack([1.0 - chances, chances], axis=1)
 
@@ -594,8 +592,9 @@ def _contribution(cpd: NoisyMax, effect: ArrayLike, parent: Discrete | None) -> 
     what = "the leak" if parent is None else parent.name
     if rows.shape != shape and (parent is not None or rows.shape != shape[1:]):
         raise ModelError(f"{name_of(cpd)}: the contribution of {what} has the shape {rows.shape}; expected {shape}.")
-    rows = rows.reshape(shape)
-    check_rows(rows, cpd, lambda place: f"({what}={parent.states[place]!r})" if parent else f"({what})")
+    check_rows(
+        rows := rows.reshape(shape), cpd, lambda place: f"({what}={parent.states[place]!r})" if parent else f"({what})"
+    )
     return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 
 
