@@ -349,7 +349,8 @@ class Engine(RowQuestions, Worded):
             )
         singles = self.marginals(given=given)
         names = frozenset(self.model.variables[v].name for v in evidence.observed)
-        return Pairs(self.prepared.pairwise_marginals(evidence), singles, observed=names)
+        reals = frozenset(v.name for v in self.model.variables if not v.is_discrete)
+        return Pairs(self.prepared.pairwise_marginals(evidence), singles, observed=names, reals=reals)
 
     @takes_joints
     def retracted_marginals(self, *, given: Given) -> MarginalsResult:
