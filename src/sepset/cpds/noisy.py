@@ -568,7 +568,7 @@ def _activation(cpd: NoisyOr, parent: Discrete, effect: Effect) -> Floats:
         for state, chance in effect.items():
             chances[parent.code(state)] = chance
     elif np.ndim(effect) == 0:
-        chances = np.where(np.arange(parent.num_states) == _off_code(parent), 0.0, float(effect))  # type: ignore[arg-type]
+        chances = np.where(np.arange(parent.num_states) == _off_code(parent), 0.0, float(effect))
     else:
         chances = np.array(effect, dtype=np.float64)
     if chances.shape != (parent.num_states,):

@@ -144,6 +144,7 @@ def _reduce_wide(block: FactorBlock, plan: Reduction, rows: Ints, pattern: Bools
             yield Single(Table.from_log((), [-np.inf]), np.zeros(0, np.int64))
         for place, card in zip(own, cards, strict=True) if rest.ruled_out else ():
             variable = plan.kept[int(place)]
+            assert isinstance(variable, Discrete)  # potentials are functions of states
             yield Single(Table(variable, ~np.isin(np.arange(card), rest.ruled_out)), [place])
 
 
