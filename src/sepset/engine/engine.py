@@ -462,7 +462,7 @@ class Engine(RowQuestions, Worded):
         given: Given = None,
         on: VariableLike | Iterable[VariableLike] = (),
     ) -> float:
-        r"""$H(\mathbf X \mid \mathbf Z, \mathbf e)$ in nats: of discrete or jointly Gaussian targets, on average over `on`.
+        r"""$H(\mathbf X \mid \mathbf Z, \mathbf e)$ in nats of discrete or Gaussian targets, on average over `on`.
 
         Reference: Koller & Friedman A.1.1.
         Guarantee: exact.
@@ -486,7 +486,7 @@ class Engine(RowQuestions, Worded):
         given: Given = None,
         on: VariableLike | Iterable[VariableLike] = (),
     ) -> float:
-        r"""$I(\mathbf X; \mathbf Y \mid \mathbf Z, \mathbf e)$ in nats, on average over `on`: all discrete, or all Gaussian.
+        r"""$I(\mathbf X; \mathbf Y \mid \mathbf Z, \mathbf e)$ in nats of discrete or Gaussian variables, given `on`.
 
         Reference: Koller & Friedman A.1.2.
         Guarantee: exact.
