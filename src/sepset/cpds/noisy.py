@@ -565,8 +565,7 @@ def _activation(cpd: NoisyOr, parent: Discrete, effect: Effect) -> Floats:
     """The contributions (off, on) of each state of a parent."""
     if isinstance(effect := by_label(effect), Mapping):
         chances = np.zeros(parent.num_states)
-        for state, chance in effect.items():
-            chances[parent.code(state)] = chance
+        chances[[parent.code(state) for state in effect]] = [*effect.values()]
     elif np.ndim(effect) == 0:
         chances = np.where(np.arange(parent.num_states) == _off_code(parent), 0.0, float(effect))
     else:
@@ -592,9 +591,8 @@ def _contribution(cpd: NoisyMax, effect: ArrayLike, parent: Discrete | None) -> 
     what = "the leak" if parent is None else parent.name
     if rows.shape != shape and (parent is not None or rows.shape != shape[1:]):
         raise ModelError(f"{name_of(cpd)}: the contribution of {what} has the shape {rows.shape}; expected {shape}.")
-    check_rows(
-        rows := rows.reshape(shape), cpd, lambda place: f"({what}={parent.states[place]!r})" if parent else f"({what})"
-    )
+    rows = rows.reshape(shape)
+    check_rows(rows, cpd, lambda place: f"({what}={parent.states[place]!r})" if parent else f"({what})")
     return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 
 

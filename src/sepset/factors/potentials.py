@@ -94,7 +94,7 @@ class Potential(ABC):
         return None
 
     def reduced(self, codes: Sequence[int], rest: int) -> Rest | None:
-        """The part that is left for `rest` other variables, where some have these codes; None if it has no such form."""
+        """The part that is left for `rest` other variables, where some have these codes; None if it has no form."""
         return None
 
     def log_table(self, cards: Sequence[int]) -> Floats:
