@@ -249,7 +249,7 @@ class Certain:
         >>> from sepset.variables.variable import Discrete
         >>> dose, pulse = Discrete("dose"), Discrete("pulse")
         >>> factors = [Table(dose, [0.0, 1.0]), Table(pulse, [0.5, 0.5])]
-        >>> Certain.of(Problem.of_factors(Universe([dose, pulse]), factors, [[0], [1]])).codes
+        >>> Certain.of(Problem.of_factors(Universe([dose, pulse]), factors, scopes=[[0], [1]])).codes
         {0: 1}
         """
         codes: dict[int, int] = {}
