@@ -9,10 +9,13 @@ import math
 import matplotlib.figure
 import numpy as np
 import pytest
+import scipy.stats
+from numpy.testing import assert_allclose
 from rich.console import Console
 
 import oracle
 import sepset as ss
+from sepset.errors import NotApplicable
 from sepset.models.drawing import Drawing, Item
 from support.blocks import in_blocks
 from support.random_gaussians import hybrid_net
@@ -277,3 +280,30 @@ def test_a_chart_of_candidates(engine):
     assert axes.get_title().startswith("information about lung given dysp=yes: 0.")
     assert axes.get_xlabel() == "expected reduction of entropy (nats per cost)"
     assert not engine.value_of_information("lung", candidates=[]).plot(matplotlib.figure.Figure().subplots()).patches
+
+
+def test_information_of_gaussians():
+    """Against the formula of correlations and scipy's entropies; given a state, the mixture is one Gaussian."""
+    x, y, z, c = ss.Real("x"), ss.Real("y"), ss.Real("z"), ss.Discrete("c", ("u", "v"))
+    net = ss.BayesNet(
+        ss.TableCPD(c, [0.3, 0.7]),
+        ss.LinearGaussian(x, [0.0, 4.0], covariance=[2.0, 0.5], by=c),
+        ss.LinearGaussian(y, 1.0, coefficients={x: 1.5}, covariance=0.7, given=x),
+        ss.LinearGaussian(z, 0.0, coefficients={x: -1.0, y: 0.5}, covariance=0.4, given=[x, y]),
+    )
+    engine, seen = ss.prepare(net), {"c": "u"}
+    ways = np.linalg.inv(np.eye(3) - np.array([[0.0, 0.0, 0.0], [1.5, 0.0, 0.0], [-1.0, 0.5, 0.0]]))
+    joint = ways @ np.diag([2.0, 0.7, 0.4]) @ ways.T
+    rho = joint[0, 1] ** 2 / (joint[0, 0] * joint[1, 1])
+    assert_allclose(engine.mutual_information(x, "y", given=seen), -0.5 * np.log(1.0 - rho), atol=CLOSE)
+    inverse = np.linalg.inv(joint)
+    partial = inverse[0, 2] ** 2 / (inverse[0, 0] * inverse[2, 2])
+    assert_allclose(engine.mutual_information("x", "z", on="y", given=seen), -0.5 * np.log(1.0 - partial), atol=CLOSE)
+    whole = scipy.stats.multivariate_normal(cov=joint).entropy()
+    assert_allclose(engine.entropy(["x", "y", "z"], given=seen), whole, atol=CLOSE)
+    above = scipy.stats.multivariate_normal(cov=joint[:2, :2]).entropy()
+    assert_allclose(engine.entropy("z", on=["x", "y"], given=seen), whole - above, atol=CLOSE)
+    with pytest.raises(NotApplicable, match="mixture of Gaussians"):
+        engine.mutual_information("x", "y")
+    with pytest.raises(NotApplicable, match="continuous"):
+        engine.mutual_information("x", "c")

@@ -21,7 +21,7 @@ from sepset.graphs.graph import DAG, UndirectedGraph
 from sepset.inference.plan import interaction_graph
 from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
-from sepset.variables.variable import VariableLike
+from sepset.variables.variable import Discrete, VariableLike
 
 MOST_ENTRIES = 2**27
 """The largest table of a network that is made of another model: a gibibyte."""
@@ -70,7 +70,7 @@ def _without(graph: UndirectedGraph, hidden: Sequence[str]) -> UndirectedGraph:
 
 def _require_small(model: Model, dag: DAG) -> None:
     """Raise if a table of the network would be too large, before smaller ones are made."""
-    sizes = {name: model.variables.named(name).num_states for name in dag.nodes}
+    sizes = {v.name: v.num_states for v in model.variables if isinstance(v, Discrete)}
     entries = {name: math.prod(sizes[n] for n in (name, *dag.parents(name))) for name in dag.nodes}
     largest = max(entries, key=entries.__getitem__, default=None)
     if largest is not None and entries[largest] > MOST_ENTRIES:

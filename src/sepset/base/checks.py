@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
+from sepset.base.frames import without_labels
 from sepset.base.frozen import read_only
-from sepset.base.labels import without_labels
 from sepset.base.text import alternatives, brief, nearest
 from sepset.errors import ArgumentError, DataError, ModelError, SepsetError
 

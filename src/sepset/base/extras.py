@@ -27,15 +27,6 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
         ) from error
 
 
-def library_name(value: object) -> str:
-    """The name of the library that defines the type of a value.
-
-    >>> library_name(1)
-    'builtins'
-    """
-    return type(value).__module__.partition(".")[0]
-
-
 def frame(columns: Mapping[str, list[Any]], kind: str) -> Any:
     """A data frame of the given kind, from columns.
 

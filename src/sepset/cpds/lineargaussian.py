@@ -20,8 +20,8 @@ from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.checks import one_of
 from sepset.base.display import Shown, Tabulated
 from sepset.base.foreign import often
+from sepset.base.frames import by_label
 from sepset.base.frozen import fill, made
-from sepset.base.labels import by_label
 from sepset.base.leastsquares import LinearFit, fit_rows
 from sepset.base.logarithms import LOG_2PI
 from sepset.cpds.counts import checked_weights, joint_codes, num_rows_of

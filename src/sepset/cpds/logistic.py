@@ -15,8 +15,8 @@ from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.checks import whole
 from sepset.base.display import Shown
 from sepset.base.foreign import often
+from sepset.base.frames import by_label
 from sepset.base.frozen import fill, read_only
-from sepset.base.labels import by_label
 from sepset.base.lazy import lazy
 from sepset.base.optimize import log_softmax, minimize, minimize_sparse, softmax
 from sepset.cpds.chained import ChainedCPD

@@ -13,8 +13,8 @@ from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.checks import finite_array
 from sepset.base.display import Shown
 from sepset.base.foreign import often
+from sepset.base.frames import by_label
 from sepset.base.frozen import fill
-from sepset.base.labels import by_label
 from sepset.base.optimize import maximize
 from sepset.cpds.chained import ChainedCPD
 from sepset.cpds.contexts import by_state, setting, shown_causes, shown_terms, titles
@@ -567,13 +567,11 @@ def _off_code(variable: Discrete) -> int:
 
 def _activation(cpd: NoisyOr, parent: Discrete, effect: Effect) -> Floats:
     """The contributions (off, on) of each state of a parent."""
-    effect = by_label(effect)
-    if isinstance(effect, Mapping):
+    if isinstance(effect := by_label(effect), Mapping):
         chances = np.zeros(parent.num_states)
-        for state, chance in effect.items():
-            chances[parent.code(state)] = chance
+        chances[[parent.code(state) for state in effect]] = [*effect.values()]
     elif np.ndim(effect) == 0:
-        chances = np.where(np.arange(parent.num_states) == _off_code(parent), 0.0, float(effect))  # type: ignore[arg-type]
+        chances = np.where(np.arange(parent.num_states) == _off_code(parent), 0.0, float(effect))
     else:
         chances = np.array(effect, dtype=np.float64)
     if chances.shape != (parent.num_states,):
@@ -585,8 +583,7 @@ def _activation(cpd: NoisyOr, parent: Discrete, effect: Effect) -> Floats:
 
 
 def _chances(cpd: NoisyOr, chances: Floats, what: str) -> Floats:
-    bad = ~((chances >= 0) & (chances <= 1))
-    if bad.any():
+    if (bad := ~((chances >= 0) & (chances <= 1))).any():
         raise ModelError(f"{name_of(cpd)}: the effect of {what} is {chances[bad][0]:g}. Probabilities lie in [0, 1].")
     return np.stack([1.0 - chances, chances], axis=1)
 

@@ -433,8 +433,7 @@ class IncompleteRows(Values[C]):
         """A rough estimate from the rows that are complete for this family, as the start of an iteration.
 
         Args:
-            columns: the rows, with missing codes -1 and missing values NaN.
-            weights: one per row, or None.
+            columns: the rows, with missing codes -1 and missing values NaN; `weights` has one per row, or is None.
             rng: for random perturbations that break ties.
         """
         return self.random(rng)

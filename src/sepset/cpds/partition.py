@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.display import Shown
+from sepset.base.frames import without_labels
 from sepset.base.frozen import fill
-from sepset.base.labels import without_labels
 from sepset.cpds.contexts import shown_parts
 from sepset.cpds.counts import joint_codes
 from sepset.cpds.cpd import ParameterBlock

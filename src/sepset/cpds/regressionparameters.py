@@ -17,14 +17,7 @@ from sepset.base.arraytypes import AnyArray, Bools, Floats, Ints
 from sepset.base.leastsquares import are_near_dependent
 from sepset.base.logarithms import LOG_2PI
 from sepset.cpds.counts import joint_codes, unseen_message
-from sepset.cpds.parameters import (
-    Contexts,
-    ImaginaryRows,
-    Parameters,
-    PriorTerm,
-    complete_rows,
-    is_observed,
-)
+from sepset.cpds.parameters import Contexts, ImaginaryRows, Parameters, PriorTerm, complete_rows, is_observed
 from sepset.cpds.priors.dirichlet import RowPrior
 from sepset.cpds.priors.gaussian import KnownPart
 from sepset.cpds.priors.penalized import (

@@ -24,9 +24,8 @@ from sepset.data.columns import WIDE_ROWS, Cells, Levels, absent, absent_cells, 
 from sepset.data.duplicates import group_rows
 from sepset.data.export import EXPORTS, state_objects
 from sepset.data.filecolumns import FileRows, file_columns, naming
-from sepset.data.frames import open_frame
+from sepset.data.frames import in_row_order, open_frame
 from sepset.data.partition import dealt, fold_numbers, in_first_part
-from sepset.data.rowlabels import in_row_order
 from sepset.errors import DataError, ScopeError
 from sepset.variables.array import VariableArray
 from sepset.variables.matching import has_states_of

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.frames import has_labels, library_name
 from sepset.base.text import brief, listing, nearest
 from sepset.base.threads import abandonable
 from sepset.data.columns import Cells, Column, Levels, as_categories, drop_missing, from_array, from_objects, numbers_of
 from sepset.data.duplicates import group_numbers
-from sepset.data.rowlabels import check_columns
 from sepset.errors import DataError
 
 if TYPE_CHECKING:
@@ -321,3 +321,51 @@ def replayable(data: object) -> object:
     if not isinstance(data, Mapping) or True not in [isinstance(column, Iterator) for column in data.values()]:
         return data
     return {name: list(column) if isinstance(column, Iterator) else column for name, column in data.items()}
+
+
+def row_labels(data: object) -> Any:
+    """The index of a pandas frame, or of the first series in a mapping of columns; None where rows have no labels.
+
+    >>> import pandas as pd
+    >>> row_labels(pd.DataFrame({"x": [1, 2]}, index=["u", "v"])).tolist(), row_labels({"x": [1, 2]})
+    (['u', 'v'], None)
+    """
+    if isinstance(data, dict):
+        return next((found for found in map(_index, data.values()) if found is not None), None)
+    return _index(data)
+
+
+def _index(value: object) -> Any:
+    is_labeled = library_name(value) == "pandas" and type(value).__name__ in ("Series", "DataFrame")
+    return value.index if is_labeled else None  # type: ignore[attr-defined]  # as asked
+
+
+def check_columns(columns: Mapping[Any, object]) -> None:
+    """Raise if series of pandas that are to be columns side by side label their rows differently."""
+    found = {name: index for name, cells in columns.items() if (index := _index(cells)) is not None}
+    first = next(iter(found), None)
+    apart = [name for name, index in found.items() if not index.equals(found[first])]
+    if apart:
+        raise DataError(
+            f"Columns {listing([first, apart[0]])} are series whose rows have different labels. A pandas DataFrame of "
+            "them brings the labels together; to_numpy() leaves them out."
+        )
+
+
+def in_row_order(numbers: Any, data: object) -> Any:
+    """The numbers, one per row; those of a pandas series in the order in which the rows of the data have its labels.
+
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"coin": ["head", "tail"]})
+    >>> in_row_order(pd.Series({1: 0.5, 0: 2.0}), rows).tolist(), in_row_order([1, 2], rows)
+    ([2.0, 0.5], [1, 2])
+    """
+    labels = row_labels(data)
+    if labels is None or not has_labels(numbers) or numbers.index.equals(labels):
+        return numbers
+    if len(numbers) == len(labels) and numbers.index.is_unique and not set(numbers.index).symmetric_difference(labels):
+        return numbers.reindex(labels)
+    raise DataError(
+        "The labels of the numbers, one per row, are not those of the rows. Give a series with the index of the frame, "
+        "or the numbers alone, as to_numpy() has them."
+    )

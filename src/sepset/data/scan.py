@@ -152,7 +152,7 @@ def _parquet(connection: duckdb.DuckDBPyConnection, file: Path) -> Scan:
 def _with_durations(
     connection: duckdb.DuckDBPyConnection, relation: duckdb.DuckDBPyRelation, pattern: list[str]
 ) -> duckdb.DuckDBPyRelation:
-    """The relation with durations as such: Parquet stores them as integers, and only Arrow's schema tells of them."""
+    """The relation with durations as such: Parquet stores them as integers, which Arrow's schema explains."""
     written = "SELECT value FROM parquet_kv_metadata(?) WHERE decode(key) = 'ARROW:schema'"
     schemas = abandonable(lambda: connection.execute(written, pattern).fetchall(), stop=connection.interrupt)
     durations = _durations(schemas[0][0]) if schemas else set()

@@ -18,8 +18,7 @@ from sepset.data.columns import has_absent
 from sepset.data.dataset import Dataset
 from sepset.data.engines import LazyRows
 from sepset.data.files import read_dataset
-from sepset.data.frames import is_lazy, open_frame, opened_frame
-from sepset.data.rowlabels import in_row_order
+from sepset.data.frames import in_row_order, is_lazy, open_frame, opened_frame
 from sepset.data.scan import scanned
 from sepset.data.suggestions import column_names
 from sepset.errors import DataError

@@ -349,7 +349,8 @@ class Engine(RowQuestions, Worded):
             )
         singles = self.marginals(given=given)
         names = frozenset(self.model.variables[v].name for v in evidence.observed)
-        return Pairs(self.prepared.pairwise_marginals(evidence), singles, observed=names)
+        reals = frozenset(v.name for v in self.model.variables if not v.is_discrete)
+        return Pairs(self.prepared.pairwise_marginals(evidence), singles, observed=names, reals=reals)
 
     @takes_joints
     def retracted_marginals(self, *, given: Given) -> MarginalsResult:
@@ -461,7 +462,7 @@ class Engine(RowQuestions, Worded):
         given: Given = None,
         on: VariableLike | Iterable[VariableLike] = (),
     ) -> float:
-        r"""$H(\mathbf X \mid \mathbf Z, \mathbf e)$ in nats: of discrete targets, on average over the states of `on`.
+        r"""$H(\mathbf X \mid \mathbf Z, \mathbf e)$ in nats of discrete or Gaussian targets, on average over `on`.
 
         Reference: Koller & Friedman A.1.1.
         Guarantee: exact.
@@ -485,7 +486,7 @@ class Engine(RowQuestions, Worded):
         given: Given = None,
         on: VariableLike | Iterable[VariableLike] = (),
     ) -> float:
-        r"""$I(\mathbf X; \mathbf Y \mid \mathbf Z, \mathbf e)$ in nats, on average over the states of `on`.
+        r"""$I(\mathbf X; \mathbf Y \mid \mathbf Z, \mathbf e)$ in nats of discrete or Gaussian variables, given `on`.
 
         Reference: Koller & Friedman A.1.2.
         Guarantee: exact.

@@ -20,6 +20,7 @@ from sepset.base.membership import without
 from sepset.base.text import listing, nearest
 from sepset.errors import ArgumentError, NotApplicable, ScopeError
 from sepset.factors import information as measures
+from sepset.factors.moments import Gaussian
 from sepset.factors.table import Table
 from sepset.inference.conflict import impossible
 from sepset.inference.documents import about_document, findings_document
@@ -28,7 +29,7 @@ from sepset.inference.result import Result
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.evidence import Evidence, Given, resolve
 from sepset.variables.findings import NOTHING_FOUND, Findings
-from sepset.variables.variable import Discrete, VariableLike, Vector
+from sepset.variables.variable import Discrete, VariableLike, Vector, listed
 
 if TYPE_CHECKING:
     from sepset.engine.engine import Engine
@@ -166,14 +167,24 @@ def _ratio(value: float, cost: float) -> float:
 
 
 def entropy(engine: Engine, targets: Names, given: Given, on: Names) -> float:
-    """The entropy of discrete targets given the evidence, and on average given `on`."""
+    """The entropy of targets given the evidence, and on average given `on`: all discrete, or jointly Gaussian."""
+    targets, on = listed(targets), listed(on)
+    if (joint := _gaussian(engine, (targets, on), given)) is not None:
+        return _log_volume(joint, targets, on) - _log_volume(joint, on)
     xs, zs = _apart(engine, targets, on)
-    joint = engine.query([*zs, *xs], given=given).distribution
-    return float(joint.conditional_entropy(xs, zs)) if zs else float(joint.entropy())
+    table = engine.query([*zs, *xs], given=given).distribution
+    return float(table.conditional_entropy(xs, zs)) if zs else float(table.entropy())
 
 
 def mutual_information(engine: Engine, xs: Names, ys: Names, given: Given, on: Names) -> float:
-    """The mutual information of two sets of discrete variables given the evidence, and on average given `on`."""
+    """The mutual information of two sets of variables given the evidence, and on average given `on`.
+
+    They are all discrete, or jointly Gaussian.
+    """
+    xs, ys, on = listed(xs), listed(ys), listed(on)
+    if (found := _gaussian(engine, (xs, ys, on), given)) is not None:
+        apart = _log_volume(found, xs, on) + _log_volume(found, ys, on) - _log_volume(found, on)
+        return max(0.0, apart - _log_volume(found, xs, ys, on))
     first, second, third = _apart(engine, xs, ys, on)
     joint = engine.query([*first, *second, *third], given=given).distribution
     return max(0.0, float(joint.mutual_information(first, second, given=third)))
@@ -186,18 +197,47 @@ def conditional(engine: Engine, targets: Names, on: Names, given: Given) -> Tabl
     return joint.normalize(over=xs)
 
 
-def _apart(engine: Engine, *groups: Names) -> list[list[Discrete]]:
-    """The groups as lists of discrete variables; raises unless they are disjoint."""
-    variables, seen = engine.model.variables, set[int]()
-    found: list[list[Discrete]] = []
+def _gaussian(engine: Engine, groups: Sequence[Names], given: Given) -> Gaussian | None:
+    """The joint of groups of real variables; None where some of them are discrete."""
+    variables = engine.model.variables
+    positions = _separate(engine, groups)
+    if not positions or any(variables[v].is_discrete for v in positions):
+        return None
+    joint = engine.query([variables[v] for v in positions], given=given).distribution
+    if not isinstance(joint, Gaussian):
+        raise NotApplicable(
+            "The joint of these continuous variables is a mixture of Gaussians, whose information has no closed form. "
+            "Observe the discrete variables that they depend on."
+        )
+    return joint
+
+
+def _log_volume(joint: Gaussian, *groups: Names) -> float:
+    r"""The differential entropy of some variables, $\frac12 \log \det 2 \pi e \Sigma$; zero of none."""
+    names = [v for group in groups for v in listed(group)]
+    if not names:
+        return 0.0
+    covariance = joint.marginal(names).covariance
+    return 0.5 * float(np.linalg.slogdet(2.0 * np.pi * np.e * covariance)[1])
+
+
+def _separate(engine: Engine, groups: Iterable[Names]) -> list[int]:
+    """The positions of all variables; raises unless the groups are disjoint."""
+    found: list[int] = []
     for group in groups:
         positions = engine.positions(group)
-        twice = [variables[v].name for v in positions if v in seen]
+        twice = [engine.model.variables[v].name for v in positions if v in found]
         if twice:
             raise ScopeError(f"{listing(twice)} appear in two groups. Name each variable once.")
-        seen.update(positions)
-        found.append([_discrete(variables[v]) for v in positions])
+        found += positions
     return found
+
+
+def _apart(engine: Engine, *groups: Names) -> list[list[Discrete]]:
+    """The groups as lists of discrete variables; raises unless they are disjoint."""
+    _separate(engine, groups)
+    variables = engine.model.variables
+    return [[_discrete(variables[v]) for v in engine.positions(group)] for group in groups]
 
 
 def _discrete(variable: Discrete | Vector) -> Discrete:

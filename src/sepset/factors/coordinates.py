@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.base.labels import in_order, without_labels
+from sepset.base.frames import in_order, without_labels
 from sepset.base.text import brief
 from sepset.errors import ArgumentError, ModelError, ScopeError
 from sepset.factors.algebra import AnyVariable, Assignment, Columns, check_scope, find, num_entries

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
-from sepset.base.labels import by_label, has_labels
+from sepset.base.frames import by_label, has_labels
 from sepset.errors import ModelError, ScopeError, StateError
 from sepset.factors.algebra import check_size, num_entries
 from sepset.factors.framerows import is_frame, named_rows

@@ -10,12 +10,14 @@ Three forms are read, in pandas, polars and Arrow:
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from sepset.base.extras import MAKERS, library_name
+from sepset.base.extras import MAKERS
+from sepset.base.frames import library_name
 from sepset.base.text import listing
 from sepset.errors import ModelError
 from sepset.variables.variable import Discrete, plain
@@ -82,6 +84,20 @@ def labeled_cells(table: Any, names: set[str]) -> dict[Any, list[Any]] | None:
     lines = [sum(parts, ()) for parts in itertools.product(*labels)]
     columns: dict[Any, list[Any]] = {name: [line[place] for line in lines] for place, name in enumerate(levels)}
     return {**columns, ("value",): table.to_numpy().reshape(-1).tolist()}
+
+
+def cells_in_order(scope: Sequence[Discrete], values: Any, what: str) -> Any:
+    """The values, in C order where the axes of a pandas series or frame name the variables and their states."""
+    cells = labeled_cells(values, {v.name for v in scope})
+    if cells is None:
+        return values
+    codes = [[v.code(state) for state in cells[v.name]] for v in scope]
+    places = np.ravel_multi_index(codes, [v.num_states for v in scope])
+    found = np.full(math.prod(v.num_states for v in scope), np.nan)
+    found[places] = cells["value",]
+    if len(places) != len(found) or len(np.unique(places)) != len(found):
+        raise ModelError(f"The {what} of a table are one per joint state; found {len(np.unique(places))} of them.")
+    return found
 
 
 def _listed(label: Any) -> tuple[Any, ...]:

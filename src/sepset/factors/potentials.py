@@ -59,7 +59,7 @@ class Automaton:
 
 
 class Rest(NamedTuple):
-    """What evidence leaves of a potential.
+    """The part of a potential that evidence leaves.
 
     Attributes:
         potential: of the other variables together; None where they are free.
@@ -94,7 +94,7 @@ class Potential(ABC):
         return None
 
     def reduced(self, codes: Sequence[int], rest: int) -> Rest | None:
-        """What is left of the potential for `rest` other variables, where some have these codes; None if unknown."""
+        """The part that is left for `rest` other variables, where some have these codes; None if it has no form."""
         return None
 
     def log_table(self, cards: Sequence[int]) -> Floats:

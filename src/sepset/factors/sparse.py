@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyInts, Floats, Ints
+from sepset.base.frames import without_labels
 from sepset.base.frozen import fill, made
-from sepset.base.labels import without_labels
 from sepset.base.logarithms import log_sum
 from sepset.base.threads import spend
 from sepset.errors import ModelError, NotClosed, StateError

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import AnyInts, Floats, Ints
 from sepset.base.checks import generator
 from sepset.base.foreign import often
+from sepset.base.frames import without_labels
 from sepset.base.frozen import fill, setters, unfrozen
-from sepset.base.labels import without_labels
 from sepset.base.logarithms import LN2, log_sum
 from sepset.base.text import brief, joined
 from sepset.errors import ModelError, NotClosed
@@ -25,7 +25,7 @@ from sepset.factors import information
 from sepset.factors.algebra import Assignment, Columns, arrange, check_size, discrete_scope, num_entries, split, union
 from sepset.factors.bits import RANGE_BITS, Bits, is_safe, linear_ends, log_ends, sum_bits, widened
 from sepset.factors.discrete import DiscreteFactor
-from sepset.factors.framerows import labeled_cells
+from sepset.factors.framerows import cells_in_order
 from sepset.factors.labels import FEW, conditional, in_rows, short, with_numbers
 from sepset.factors.rows import checked_codes
 from sepset.semiring import MAX, SUM, Semiring
@@ -492,21 +492,9 @@ def _places(codes: AnyInts, shape: tuple[int, ...]) -> Ints:
     return place
 
 
-def _by_name(scope: tuple[Discrete, ...], values: Any, what: str) -> Any:
-    """The values, in C order where the axes of a pandas series or frame name the variables and their states."""
-    cells = labeled_cells(values, {v.name for v in scope})
-    if cells is None:
-        return values
-    codes = np.array([[v.code(state) for state in cells[v.name]] for v in scope]).T
-    places = _places(codes, tuple(v.num_states for v in scope))
-    if len(np.unique(places)) != len(places) or len(places) != num_entries(scope):
-        raise ModelError(f"The {what} of a table are one per joint state; found {len(np.unique(places))} of them.")
-    return np.asarray(cells["value",], np.float64)[np.argsort(places)]
-
-
 def _flatten(scope: tuple[Discrete, ...], values: ArrayLike, what: str) -> Floats:
     check_size(scope)
-    numbers = without_labels(_by_name(scope, values, what), what)
+    numbers = without_labels(cells_in_order(scope, values, what), what)
     try:
         array = np.array(numbers, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -62,8 +62,11 @@ from sepset.inference.method import (
 )
 from sepset.inference.plan import EliminationPlan, JointPlan, make_plan
 from sepset.inference.rewriting import (
+    MOST_TOGETHER,
+    Certain,
     FormParts,
     codes_of,
+    countable,
     drawn,
     drawn_last,
     given_by_variable,
@@ -81,12 +84,6 @@ MOST_PER_ROW = 2**12
 
 MOST_JOINT = 2**26
 """The most joint states of a form's variables for which a plan is made that sums its auxiliaries out."""
-
-MOST_COUNTED = 2**20
-"""The most joint states of one row's form that are counted."""
-
-MOST_TOGETHER = 2**22
-"""The most entries of the tables of rows that are answered together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,13 +136,18 @@ class PreparedForms:
         """The method bound to the problem itself, whose factors serve all sums; None if some are not built yet."""
         return None if any(form.is_deferred for form in self.problem.forms) else self.method.prepare(self.problem)
 
+    @lazy
+    def _certain(self) -> Certain:
+        """The variables that have one value whatever is observed; none where all factors are built."""
+        return Certain({}, {}) if self._whole is not None else Certain.of(self.problem)
+
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets` given the evidence."""
-        return self._about(targets, evidence).query(targets, evidence)
+        return self._about(targets, told := self._certain.told(evidence, targets)).query(targets, told)
 
     def log_partition(self, evidence: Evidence) -> float:
         """The logarithm of the total weight consistent with the evidence."""
-        return self._about((), evidence).log_partition(evidence)
+        return self._about((), told := self._certain.told(evidence)).log_partition(told)
 
     def marginals(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
         """A reader of single marginals, and the log partition; one question each if some are about too large a form."""
@@ -158,9 +160,10 @@ class PreparedForms:
 
     def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
         """Independent draws of every unobserved variable; forms that nothing observed depends on are drawn last."""
+        sure, evidence = self._certain.drawn(evidence, num_rows), self._certain.told(evidence)
         last = [] if self._whole is not None else drawn_last(self.problem, self._relevant((), evidence))
         if not last:
-            return self._about(None, evidence).sample(num_rows, evidence, rng)
+            return self._about(None, evidence).sample(num_rows, evidence, rng) | sure
         children = {self.problem.conditionals[place].child for place in last}
         known = {*children, *evidence.observed}
         rest = [v for v in range(self.problem.num_visible) if v not in known]
@@ -170,11 +173,12 @@ class PreparedForms:
         columns |= {self.problem.variables[v]: repeated(x, num_rows) for v, x in evidence.reals.items()}
         for place in last:
             columns |= drawn(self.method, self.problem, place, columns, num_rows, rng)
-        return {v: columns[self.problem.variables[v]] for v in (*rest, *children)}
+        return {v: columns[self.problem.variables[v]] for v in (*rest, *children)} | sure
 
     @refusing
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out."""
+        evidence = self._certain.told(evidence, over)
         searched, search = list[Found](), working(costs.NANOSECONDS_OF_A_SEARCH)
         with search:
             if (found := self.k_best(evidence, over, 1, searched)) is not None:
@@ -376,7 +380,7 @@ class PreparedForms:
         """The log partition of every row, and in each the posterior of every target; rows with equal gaps together."""
         if self._whole is not None:
             return capabilities.answer_rows(self._whole, rows, targets, workers)
-        different, which = rows.distinct()
+        different, which = self._certain.beside(rows, targets).distinct()
         found = RowAnswers.empty(len(different), targets, self.problem.variables.cards)
         found = found._replace(residual=np.full(len(different), np.nan))
         for places, some in different.alike():
@@ -471,25 +475,13 @@ class PreparedForms:
         deferred = {form.factors[0]: i for i, form in enumerate(self.problem.forms) if form.is_deferred}
         parts: list[list[Any]] = [[] for _ in self.problem.shapes]
         log_partition = np.empty(len(rows))
-        for places, some in self._countable(rows, [*deferred.values()]):
+        for places, some in countable(rows, [self.problem.forms[i] for i in deferred.values()], self._entries):
             found = self._counted(some, [*deferred.values()], weights[places], workers)
             log_partition[places] = found.log_partition
             for part, one in zip(parts, found.factors, strict=True):
                 part.append(one)
         joined = [JointCounts.joined(part) if number in deferred else sum(part) for number, part in enumerate(parts)]
         return RowCounts(tuple(joined), log_partition)
-
-    def _countable(self, rows: EvidenceRows, used: Sequence[int]) -> Iterator[tuple[Ints, EvidenceRows]]:
-        """The rows that observe the same variables, as many at a time as their tables allow, and their places."""
-        for places, some in rows.alike():
-            sizes = {i: self._entries(self.problem.forms[i], some) for i in used}
-            wide = [self.problem.forms[i].source for i, size in sizes.items() if size > MOST_COUNTED]
-            if wide:
-                raise TooLarge(f"{wide[0]!r} has too many missing parents in a row to count its joint states.")
-            size = MOST_TOGETHER // max(sizes.values(), default=1)
-            for start in range(0, len(some), size):
-                part = np.arange(start, min(start + size, len(some)))
-                yield places[part], some.take(part)
 
     def _counted(self, rows: EvidenceRows, used: Sequence[int], weights: Floats, workers: Workers) -> RowCounts:
         """The marginals of rows that observe the same variables, those of forms as `JointCounts`."""

@@ -8,18 +8,20 @@ The model's own variables keep their positions; auxiliaries of functions that ar
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats
+from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.base.cache import Cache
 from sepset.errors import TooLarge
 from sepset.factors.algebra import AnyVariable, Columns, num_entries
 from sepset.factors.decomposition import Concave, Decomposition, Unfilled
+from sepset.factors.regression import Regression
+from sepset.factors.table import Table
 from sepset.inference.capabilities import answer_rows
 from sepset.inference.completion import drawn as chosen
 from sepset.inference.evidencerows import EvidenceRows, Workers
@@ -205,3 +207,90 @@ def silenced(problem: Problem, evidence: Evidence, children: Collection[int]) ->
     codes = {v: 0 for v in children if cards[v]}
     reals = {v: np.zeros(variables[v].size) for v in children if not cards[v]}  # type: ignore[union-attr]
     return replace(evidence, codes={**evidence.codes, **codes}, reals={**evidence.reals, **reals})
+
+
+MOST_COUNTED = 2**20
+"""The most joint states of one row's form that are counted."""
+
+MOST_TOGETHER = 2**22
+"""The most entries of the tables of rows that are answered together."""
+
+
+def countable(
+    rows: EvidenceRows, forms: Sequence[Form], entries: Callable[[Form, EvidenceRows], int]
+) -> Iterator[tuple[Ints, EvidenceRows]]:
+    """The rows that observe the same variables, as many at a time as their tables allow, and their places.
+
+    Args:
+        forms: whose joint states are counted in each row.
+        entries: how many a form has in rows that observe the same variables.
+    """
+    for places, some in rows.alike():
+        sizes = [entries(form, some) for form in forms]
+        wide = [form.source for form, size in zip(forms, sizes, strict=True) if size > MOST_COUNTED]
+        if wide:
+            raise TooLarge(f"{wide[0]!r} has too many missing parents in a row to count its joint states.")
+        size = MOST_TOGETHER // max(sizes, default=1)
+        for start in range(0, len(some), size):
+            part = np.arange(start, min(start + size, len(some)))
+            yield places[part], some.take(part)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Certain:
+    """The states and numbers that factors of one variable leave no choice about.
+
+    To observe them changes nothing: every other state has weight zero, and a relation without noise has density one on
+    its support.
+    """
+
+    codes: dict[int, int]
+    reals: dict[int, Floats]
+
+    @classmethod
+    def of(cls, problem: Problem) -> Certain:
+        """Those of a problem.
+
+        >>> from sepset.variables.universe import Universe
+        >>> from sepset.variables.variable import Discrete
+        >>> dose, pulse = Discrete("dose"), Discrete("pulse")
+        >>> factors = [Table(dose, [0.0, 1.0]), Table(pulse, [0.5, 0.5])]
+        >>> Certain.of(Problem.of_factors(Universe([dose, pulse]), factors, scopes=[[0], [1]])).codes
+        {0: 1}
+        """
+        codes: dict[int, int] = {}
+        reals: dict[int, Floats] = {}
+        alone = [number for number in range(problem.num_factors) if len(problem.scope(number)) == 1]
+        for number, factor in zip(alone, problem.factors(alone), strict=True):
+            (place,) = problem.scope(number)
+            if isinstance(factor, Table) and np.count_nonzero(factor.log_values > -np.inf) == 1:
+                codes[place] = int(np.argmax(factor.log_values))
+            elif isinstance(factor, Regression) and not factor.covariance.any():
+                reals[place] = factor.intercept[0]
+        return cls(codes, reals)
+
+    def told(self, evidence: Evidence, targets: Iterable[int] = ()) -> Evidence:
+        """The evidence, with all variables that are certain but the targets and those with evidence of their own."""
+        taken = {*evidence.touched, *targets}
+        codes = {v: code for v, code in self.codes.items() if v not in taken}
+        reals = {v: value for v, value in self.reals.items() if v not in taken}
+        if not codes and not reals:
+            return evidence
+        return replace(evidence, codes={**evidence.codes, **codes}, reals={**evidence.reals, **reals})
+
+    def drawn(self, evidence: Evidence, num_rows: int) -> dict[int, AnyArray]:
+        """The columns of draws of the variables that are certain and have no evidence of their own."""
+        told = self.told(evidence)
+        found: dict[int, AnyArray] = {
+            v: np.full(num_rows, code) for v, code in told.codes.items() if v not in evidence.codes
+        }
+        for v, value in told.reals.items():
+            if v not in evidence.reals:
+                found[v] = np.tile(value, (num_rows, 1)) if len(value) > 1 else np.full(num_rows, value[0])
+        return found
+
+    def beside(self, rows: EvidenceRows, targets: Iterable[int]) -> EvidenceRows:
+        """The rows, each with the states that are certain, but for targets."""
+        taken = {*rows.positions, *targets}
+        more = {v: code for v, code in self.codes.items() if v not in taken}
+        return rows.beside([*more], [np.full(len(rows), code) for code in more.values()]) if more else rows

@@ -14,7 +14,7 @@ from sepset.base.checks import row_weights
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
 from sepset.data.dataset import Dataset
-from sepset.data.rowlabels import in_row_order
+from sepset.data.frames import in_row_order
 from sepset.data.sources import Weights, bind, refuse_missing, require_columns, stays
 from sepset.errors import NotApplicable
 from sepset.factors.algebra import Columns

@@ -131,7 +131,7 @@ def _is_wide(block: FactorBlock, pattern: Bools) -> bool:
 
 
 def _reduce_wide(block: FactorBlock, plan: Reduction, rows: Ints, pattern: Bools) -> Iterator[Block]:
-    """What the observed codes leave of a potential of many variables, without a table."""
+    """The part of a potential of many variables that observed codes leave, without a table."""
     cards = tuple(c for c, fixed in zip(block.cards, pattern, strict=True) if not fixed)
     assert block.potential is not None  # as asked
     for row in rows:
@@ -144,6 +144,7 @@ def _reduce_wide(block: FactorBlock, plan: Reduction, rows: Ints, pattern: Bools
             yield Single(Table.from_log((), [-np.inf]), np.zeros(0, np.int64))
         for place, card in zip(own, cards, strict=True) if rest.ruled_out else ():
             variable = plan.kept[int(place)]
+            assert isinstance(variable, Discrete)  # potentials are functions of states
             yield Single(Table(variable, ~np.isin(np.arange(card), rest.ruled_out)), [place])
 
 

@@ -14,8 +14,8 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.frames import by_label, without_labels
 from sepset.base.frozen import fill, unfrozen
-from sepset.base.labels import by_label, without_labels
 from sepset.base.text import brief
 from sepset.errors import ScopeError, StateError
 from sepset.variables.universe import Universe

@@ -165,3 +165,22 @@ def test_pairs_of_a_network_with_numbers_are_asked():
     seen = ss.prepare(net).pairwise_marginals(given={"x": 1.0})
     with pytest.raises(ss.errors.ScopeError, match="The value of x is known"):
         seen["x", "y"]
+
+
+@pytest.mark.parametrize("given", [{"c": "u"}, {"x": 1.0}, {"c": "v", "x": 1.0}])
+def test_pairs_of_observed_and_real_variables_are_left_out(given):
+    """An observed variable has no joint with a real one; what is listed can be shown and written."""
+    c, z, x, y = ss.Discrete("c", ("u", "v")), ss.Discrete("z"), ss.Real("x"), ss.Real("y")
+    net = ss.BayesNet(
+        ss.TableCPD(c, [0.4, 0.6]),
+        ss.TableCPD(z, [[0.2, 0.8], [0.7, 0.3]], given=c),
+        ss.LinearGaussian(x, [0.0, 3.0], covariance=[1.0, 0.5], by=c),
+        ss.LinearGaussian(y, 0.0, coefficients={x: 1.0}, covariance=1.0, given=x),
+    )
+    found = ss.prepare(net).pairwise_marginals(given=given)
+    reals = {"x", "y"}
+    listed = {frozenset(p) for p in itertools.combinations("czxy", 2) if not (set(p) & reals and set(p) & set(given))}
+    assert {frozenset(pair) for pair in found} == listed
+    assert len(found) == len(listed) == len(found.to_dict()["pairs"])
+    assert "joint" in str(found)
+    np.testing.assert_allclose(found["c", "z"].values, ss.query(net, ["c", "z"], given=given).values, atol=CLOSE)

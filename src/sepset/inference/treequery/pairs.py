@@ -130,6 +130,8 @@ class AskedPairs(Answers[tuple[str, str], Any]):
 class Pairs(Answers[tuple[str, str], Table], Report):
     """The joint of every pair of a model's variables, observed ones included; tables are made when read.
 
+    An observed variable has no joint with a real one: such pairs are left out.
+
     >>> import sepset as ss
     >>> pairs = ss.prepare(ss.datasets.load("student")).pairwise_marginals(given={"grade": "C"})
     >>> pairs["intelligence", "difficulty"].values.round(3).tolist()
@@ -139,11 +141,17 @@ class Pairs(Answers[tuple[str, str], Table], Report):
     """
 
     def __init__(
-        self, free: Answers[tuple[str, str], Table], singles: MarginalsResult, *, observed: frozenset[str]
+        self,
+        free: Answers[tuple[str, str], Table],
+        singles: MarginalsResult,
+        *,
+        observed: frozenset[str],
+        reals: frozenset[str] = frozenset(),
     ) -> None:
         self._free = free
         self._singles = singles
         self._observed = observed
+        self._reals = reals
 
     def __getitem__(self, pair: tuple[VariableLike, VariableLike]) -> Table:
         first, second = _two_names(pair)
@@ -160,11 +168,11 @@ class Pairs(Answers[tuple[str, str], Table], Report):
         return joint[0] * joint[1]  # type: ignore[no-any-return]  # tables
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
-        names = list(self._singles)
-        return ((a, b) for i, a in enumerate(names) for b in names[i + 1 :])
+        pairs = itertools.combinations(self._singles, 2)
+        return (pair for pair in pairs if self._observed.isdisjoint(pair) or self._reals.isdisjoint(pair))
 
     def __len__(self) -> int:
-        return math.comb(len(self._singles), 2)
+        return sum(1 for _ in self) if self._reals and self._observed else math.comb(len(self._singles), 2)
 
     def _shown(self) -> Shown:
         """The joint of each pair, the most probable states first."""

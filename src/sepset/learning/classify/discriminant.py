@@ -25,7 +25,7 @@ from sepset.cpds.priors.gaussian import NormalMean
 from sepset.cpds.priors.penalized import smallest_variances
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
-from sepset.data.rowlabels import in_row_order
+from sepset.data.frames import in_row_order
 from sepset.data.scatter import Scatter, Scatters, row_root, triangle
 from sepset.data.sources import measured, refuse_missing
 from sepset.errors import ArgumentError, DataError, ScopeError

@@ -22,7 +22,7 @@ from sepset.base.foreign import translated
 from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.data.files import read_dataset
-from sepset.data.rowlabels import in_row_order
+from sepset.data.frames import in_row_order
 from sepset.data.scatter import check_range
 from sepset.data.sources import num_columns
 from sepset.errors import DataError, ScopeError

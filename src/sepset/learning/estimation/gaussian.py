@@ -24,9 +24,8 @@ from sepset.base.leastsquares import COLLINEAR, least_squares
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.penalized import INEXACT, PERFECT, relative_error, smallest_variances
 from sepset.data.dataset import Dataset
-from sepset.data.frames import is_lazy
+from sepset.data.frames import in_row_order, is_lazy
 from sepset.data.moments import Moments
-from sepset.data.rowlabels import in_row_order
 from sepset.data.scatter import Scatter, Scatters
 from sepset.errors import DataError, ScopeError
 from sepset.factors.algebra import axis_of

@@ -22,7 +22,7 @@ from sepset.base.display import Report, Shown
 from sepset.base.entries import Answers
 from sepset.base.foreign import translated
 from sepset.base.text import nearest
-from sepset.data.rowlabels import in_row_order
+from sepset.data.frames import in_row_order
 from sepset.errors import ScopeError, TooLarge
 from sepset.factors.labels import MOST_SHOWN, in_rows
 from sepset.inference.method import Method

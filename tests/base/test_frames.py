@@ -1,11 +1,11 @@
-"""Labels of pandas series and frames."""
+"""Labels of numbers in pandas are read or refused."""
 
 from __future__ import annotations
 
 import pandas as pd
 import pytest
 
-from sepset.base.labels import by_label, has_labels, in_order, without_labels
+from sepset.base.frames import by_label, has_labels, in_order, without_labels
 from sepset.errors import ModelError
 
 

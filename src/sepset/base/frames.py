@@ -1,4 +1,4 @@
-"""Labels of pandas series and frames, which say what each number is: they are read or refused, never ignored."""
+"""Labels of the numbers in series and frames: they are read or refused, never ignored."""
 
 from __future__ import annotations
 
@@ -8,6 +8,15 @@ from typing import Any
 from sepset.errors import ModelError
 
 
+def library_name(value: object) -> str:
+    """The name of the library that defines the type of a value.
+
+    >>> library_name(1)
+    'builtins'
+    """
+    return type(value).__module__.partition(".")[0]
+
+
 def has_labels(value: Any) -> bool:
     """Whether a value is a series or frame of pandas with labels other than the positions that it gives by itself.
 
@@ -15,8 +24,7 @@ def has_labels(value: Any) -> bool:
     >>> has_labels(pd.Series({"no": 0.2, "yes": 0.8})), has_labels(pd.Series([0.2, 0.8])), has_labels([0.2, 0.8])
     (True, False, False)
     """
-    kind = type(value)
-    if kind.__module__.partition(".")[0] != "pandas" or kind.__name__ not in ("Series", "DataFrame"):
+    if library_name(value) != "pandas" or type(value).__name__ not in ("Series", "DataFrame"):
         return False
     return not all(_is_positions(axis) for axis in value.axes)
 
