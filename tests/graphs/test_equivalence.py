@@ -172,6 +172,21 @@ def test_each_meek_rule(before, after):
     )
 
 
+@pytest.mark.parametrize("causes", ["", "ab"])
+def test_edges_of_a_hub_are_looked_at_a_few_times_each(causes, monkeypatch):
+    asked: list[tuple[int, int]] = []
+
+    def compelled(edges, x, y, look=equivalence._Edges.compelled):
+        asked.append((x, y))
+        return look(edges, x, y)
+
+    monkeypatch.setattr(equivalence._Edges, "compelled", compelled)
+    names = [f"v{i}" for i in range(1000)]
+    found = cpdag(DAG((*causes, "hub", *names), [(c, "hub") for c in causes] + [("hub", name) for name in names]))
+    assert len(found.undirected) == (0 if causes else 1000)
+    assert len(asked) <= 3 * 1000
+
+
 def test_meek_rules_run_along_chains_both_ways():
     nodes = names(2000)
     forward = MixedGraph(nodes, [(nodes[0], nodes[1])], undirected=list(itertools.pairwise(nodes[1:])))
