@@ -418,3 +418,16 @@ def test_a_discretizer_takes_columns_by_position():
         assert Discretizer(bins=2).fit(array).transform(pd.DataFrame(array, columns=["a", "b"])).tolist() == wanted
     with pytest.raises(ValueError, match="requires y"):
         Discretizer("entropy").fit(array)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (BayesNetClassifier(target=["label"]), r"target= is the name of the class"),
+        (BayesNetClassifier(structure=np.zeros((2, 2))), r"structure"),
+        (Discretizer(method=np.zeros((2, 2))), r"method="),
+    ],
+)
+def test_mistaken_settings_are_refused(estimator, message):
+    with pytest.raises(ss.SepsetError, match=message):
+        estimator.fit(np.arange(12.0).reshape(6, 2), list("ababab"))
