@@ -133,3 +133,18 @@ def test_a_real_variable_in_each_state_of_a_discrete_one(axes):
     assert found.get_title() == "P(a, x)"
     with pytest.raises(ss.SepsetError, match="has a picture if"):
         ss.query(ss.BayesNet(*model.cpds, ss.LinearGaussian(ss.Real("y"), covariance=1.0)), ["a", "x", "y"]).plot(axes)
+
+
+@pytest.mark.parametrize(
+    ("draw", "argument"),
+    [
+        (lambda: ss.plotting.calibration_curves(None), "curves="),
+        (lambda: ss.plotting.traces([1, 2]), "fits="),
+        (lambda: ss.plotting.edge_confidence(None), "posterior="),
+        (lambda: ss.plotting.save(lambda axes: None, None), "path="),
+        (lambda: ss.plotting.save(lambda axes: None, "a.png", size=3), "size="),
+    ],
+)
+def test_mistaken_arguments_are_named(draw, argument):
+    with pytest.raises(ss.errors.ArgumentError, match=argument):
+        draw()

@@ -426,3 +426,16 @@ def test_notes_say_what_columns_were_taken_for():
         assert isinstance(made.variables_[0], ss.Discrete)
         assert len(made.notes_) == 1
         assert "'x0' holds whole numbers as floats, with 3 distinct values: taken as states" in made.notes_[0]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (BayesNetClassifier(target=["label"]), r"target= is the name of the class"),
+        (BayesNetClassifier(structure=np.zeros((2, 2))), r"structure"),
+        (Discretizer(method=np.zeros((2, 2))), r"method="),
+    ],
+)
+def test_mistaken_settings_are_refused(estimator, message):
+    with pytest.raises(ss.SepsetError, match=message):
+        estimator.fit(np.arange(12.0).reshape(6, 2), list("ababab"))

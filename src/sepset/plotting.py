@@ -19,6 +19,7 @@ from sepset.api.pictures import draw
 from sepset.base.axes import axes_of, image, ink
 from sepset.base.checks import fraction
 from sepset.base.extras import require
+from sepset.base.foreign import translated
 from sepset.base.replacing import write_whole
 from sepset.base.text import listing
 from sepset.errors import FileFormatError, ModelError
@@ -37,6 +38,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
+@translated
 def save(draw: Callable[[Any], Any], path: str | os.PathLike[str], *, size: tuple[float, float] = (6.0, 4.5)) -> None:
     """Draw on a new figure and write it to a file in the format of its suffix; no window is opened.
 
@@ -62,6 +64,7 @@ def save(draw: Callable[[Any], Any], path: str | os.PathLike[str], *, size: tupl
     write_whole(path, image(figure, suffix))
 
 
+@translated
 def calibration_curves(curves: Mapping[str, CalibrationResult], ax: Any = None) -> Any:
     """Calibration curves of several models over one diagonal, with the expected error of each in the legend.
 
@@ -83,6 +86,7 @@ def calibration_curves(curves: Mapping[str, CalibrationResult], ax: Any = None) 
     return axes
 
 
+@translated
 def traces(fits: Mapping[str, FitResult], ax: Any = None) -> Any:
     """Each fit's distance from the best objective of all after every iteration, in nats on a logarithmic axis.
 
@@ -108,6 +112,7 @@ def traces(fits: Mapping[str, FitResult], ax: Any = None) -> Any:
     return axes
 
 
+@translated
 def graph(model: Sketched, ax: Any = None) -> Any:
     """A plot of a graph in layers, as `sepset.draw` makes it.
 
@@ -123,6 +128,7 @@ def graph(model: Sketched, ax: Any = None) -> Any:
     return draw(model).plot(ax)
 
 
+@translated
 def graph_difference(truth: Graph, learned: Graph, *, ax: Any = None) -> Any:
     """A plot of two graphs over the same nodes: edges of both, and those that are missing, extra or directed otherwise.
 
@@ -208,6 +214,7 @@ def _marks(graph: Graph) -> dict[frozenset[str], tuple[str, str] | None]:
     return {frozenset(edge): edge for edge in graph.directed} | {frozenset(edge): None for edge in graph.undirected}
 
 
+@translated
 def edge_confidence(posterior: StructurePosteriorResult, ax: Any = None, *, least: float = 0.1) -> Any:
     """A plot of the pairs that are probably joined: wide lines are probable, and labeled with the probability.
 

@@ -18,14 +18,14 @@ from sepset.base.arraytypes import AnyArray, Bools, Floats, Ints, Objects
 from sepset.base.checks import one_of
 from sepset.base.extras import require
 from sepset.base.logarithms import log_sum
-from sepset.base.text import listing, nearest
+from sepset.base.text import brief, listing, nearest
 from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.data.binding import infer_variable, inference_note
 from sepset.data.columns import Cells, Column, levels_of
 from sepset.data.dataset import Dataset
 from sepset.data.frames import open_frame, opened_frame
 from sepset.engine.classifier import Classifier
-from sepset.errors import DataError, ModelError, ScopeError
+from sepset.errors import ArgumentError, DataError, ModelError, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.learning.classify.dependence import conditional_information
 from sepset.learning.classify.naivebayes import naive_bayes, tree_augmented
@@ -128,6 +128,8 @@ class BayesNetClassifier(ClassifierMixin, _TakesMissing):  # type: ignore[misc] 
             sample_weight: one weight per row.
         """
         one_of("unknown", self.unknown, ("raise", "missing"))
+        if not isinstance(self.target, str | None):
+            raise ArgumentError(f"target= is the name of the class, or None for that of y; found {brief(self.target)}.")
         name = self.target or _name_of(y) or "class"
         columns = _columns(self, X, reset=True)
         labels = checks.column_or_1d(y, warn=True)
@@ -269,7 +271,7 @@ class Discretizer(TransformerMixin, _TakesMissing):  # type: ignore[misc]  # unt
         self.variables_ = [infer_variable(name, opened.read(name)) for name in opened.names]
         real = [v.name for v in self.variables_ if not isinstance(v, Discrete)]
         cells: dict[str, Any] = {name: opened.numbers(name) for name in real}
-        target = "y" if self.method == "entropy" else None
+        target = "y" if isinstance(self.method, str) and self.method == "entropy" else None
         if target is not None:
             if y is None:
                 raise ValueError("Discretizer(method='entropy') requires y to be passed, but the target y is None.")
@@ -370,7 +372,7 @@ def _learned(structure: Any, rows: Dataset, seed: int | None) -> Any:
 
 
 def _graph(structure: Any, rows: Dataset, target: Discrete) -> DAG | BayesNet:
-    if structure == "naive":
+    if isinstance(structure, str) and structure == "naive":
         return naive_bayes(target, [v for v in rows.variables if v != target])
     if isinstance(structure, str) and structure == "tan":
         return tree_augmented(rows if rows.is_complete else _complete(rows), target)

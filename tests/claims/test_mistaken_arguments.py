@@ -107,6 +107,7 @@ def public_functions():
             found = getattr(importlib.import_module(f"sepset.{module}"), name)
             if inspect.isroutine(found) and not inspect.isgeneratorfunction(found):
                 yield pytest.param(found, id=name)
+    yield from (pytest.param(getattr(ss.plotting, name), id=f"plotting.{name}") for name in ss.plotting.__all__)
 
 
 @pytest.mark.parametrize("function", list(public_functions()))

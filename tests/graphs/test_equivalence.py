@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
+from collections import defaultdict, deque
 
 import networkx as nx
 import numpy as np
@@ -170,6 +170,22 @@ def test_each_meek_rule(before, after):
         set(end.directed),
         set(map(frozenset, end.undirected)),
     )
+
+
+@pytest.mark.parametrize("causes", ["", "ab"])
+def test_edges_of_a_hub_are_looked_at_a_few_times_each(causes, monkeypatch):
+    class Counted(deque):
+        taken = 0
+
+        def popleft(self):
+            Counted.taken += 1
+            return super().popleft()
+
+    monkeypatch.setattr(equivalence, "deque", Counted)
+    names = [f"v{i}" for i in range(1000)]
+    found = cpdag(DAG((*causes, "hub", *names), [(c, "hub") for c in causes] + [("hub", name) for name in names]))
+    assert len(found.undirected) == (0 if causes else 1000)
+    assert Counted.taken <= 2 * 1002
 
 
 def test_meek_rules_run_along_chains_both_ways():

@@ -111,3 +111,14 @@ def test_a_graph_is_not_its_scopes():
         for make in (bethe_graph, cluster_variation_graph):
             with pytest.raises(ScopeError, match="made of scopes; found a "):
                 make(graph)
+
+
+def test_far_regions_are_never_compared():
+    scopes = [(f"v{i}", f"v{i + 1}", f"v{i + 2}") for i in range(2000)]
+    found = cluster_variation_graph(scopes)
+    assert len(found.regions) == 2000 + 1999 + 1998  # triples, pairs, and single names whose counting number is zero
+    assert [sum(found.counting[:2000]), sum(found.counting[2000:3999]), set(found.counting[3999:])] == [
+        2000,
+        -1999,
+        {0},
+    ]

@@ -293,13 +293,16 @@ class _Edges:
         between = sorted(self.neighbors[x] & self.parents[y])
         if any(not self.are_adjacent(z, w) for z, w in itertools.combinations(between, 2)):
             return True
-        far = [z for z in self.neighbors[x] if z != y and not self.are_adjacent(z, y)]
-        return any(self.are_adjacent(x, w) for z in far for w in self.children[z] & self.parents[y])
+        near = [w for w in self.parents[y] if self.are_adjacent(x, w)]
+        far = (z for w in near for z in self.neighbors[x] & self.parents[w])
+        return any(z != y and not self.are_adjacent(z, y) for z in far)
 
     def affected(self, x: int, y: int) -> list[tuple[int, int]]:
-        """The undirected edges that x -> y may cause to be directed: at x, at y, and (rule 4) at the children of y."""
-        touched = (x, y, *sorted(self.children[y]))
-        return [(z, w) for z in touched for w in sorted(self.neighbors[z])]
+        """The undirected edges that x -> y may cause to be directed: at y, and from its children to x (rule 2) or to
+        neighbors of x (rule 4)."""
+        around = self.neighbors[x] | {x} if self.children[y] else set()
+        ends = [(z, self.neighbors[z] & around) for z in sorted(self.children[y])]
+        return [(z, w) for z, others in [(y, self.neighbors[y]), *ends] for w in sorted(others)]
 
     def direct(self, x: int, y: int) -> None:
         self.neighbors[x].remove(y)

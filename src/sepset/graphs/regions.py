@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 
 from sepset.base.display import Report, Shown
@@ -183,7 +183,8 @@ def cluster_variation_graph(scopes: Iterable[Nodes], variables: Iterable[Node] |
         scopes: the factors' scopes, or larger clusters (such as cycles of a grid); those inside another are dropped.
         variables: every name; one that is in no scope becomes a region of its own.
 
-    Cost: quadratic in the number of regions, which can be exponential for scopes that overlap in many ways.
+    Cost: a step for each pair of regions with a variable in common; there can be exponentially many regions for
+    scopes that overlap in many ways.
     Reference: Koller & Friedman, section 11.3.7; Yedidia, Freeman & Weiss (2005).
     Guarantee: each variable counted once.
     Tested by: graphs/test_regions.py::test_region_graphs_count_each_variable_once
@@ -198,24 +199,43 @@ def cluster_variation_graph(scopes: Iterable[Nodes], variables: Iterable[Node] |
     position = {name: i for i, name in enumerate(names)}
     closed = _closed_under_intersection(sets)
     ordered = sorted(closed, key=lambda region: (-len(region), sorted(position[name] for name in region)))
-    above = [[s for s in range(r) if ordered[r] < ordered[s]] for r in range(len(ordered))]
+    holders = _holders(ordered)
+    above = [[s for s in _fewest(holders, region) if region < ordered[s]] for region in ordered]
     counting: list[int] = []
     for supersets in above:
         counting.append(1 - sum(counting[s] for s in supersets))
-    edges = [(s, r) for r in range(len(ordered)) for s in above[r] if not any(s in above[t] for t in above[r])]
+    beyond = [{s for t in supersets for s in above[t]} for supersets in above]
+    edges = [(s, r) for r, supersets in enumerate(above) for s in supersets if s not in beyond[r]]
     regions = tuple(tuple(sorted(region, key=position.__getitem__)) for region in ordered)
     return RegionGraph(regions, tuple(sorted(edges)), counting=tuple(counting))
 
 
 def _closed_under_intersection(sets: list[frozenset[str]]) -> list[frozenset[str]]:
-    maximal = [s for s in dict.fromkeys(sets) if not any(s < other for other in sets)]
+    distinct = list(dict.fromkeys(sets))
+    holders = _holders(distinct)
+    maximal = [s for s in distinct if not any(s < distinct[i] for i in _fewest(holders, s))]
     found = dict.fromkeys(maximal)
+    holders = _holders(maximal)
     fresh = maximal
     while fresh:
-        meets = dict.fromkeys(a & b for a in fresh for b in maximal)
-        fresh = [region for region in meets if region and region not in found]
+        meets = dict.fromkeys(a & maximal[i] for a in fresh for i in {i for name in a for i in holders[name]})
+        fresh = [region for region in meets if region not in found]
         found.update(dict.fromkeys(fresh))
     return list(found)
+
+
+def _holders(sets: Sequence[frozenset[str]]) -> dict[str, list[int]]:
+    """The positions of the sets that have each name."""
+    found: dict[str, list[int]] = {}
+    for position, names in enumerate(sets):
+        for name in names:
+            found.setdefault(name, []).append(position)
+    return found
+
+
+def _fewest(holders: Mapping[str, list[int]], names: frozenset[str]) -> list[int]:
+    """The shortest list of positions among which all sets are that contain these names."""
+    return min((holders[name] for name in names), key=len)
 
 
 def _scopes(scopes: Iterable[Nodes]) -> list[Scope]:

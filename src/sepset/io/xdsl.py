@@ -266,8 +266,10 @@ def render(model: Model) -> bytes:
     drawing = net.drawing.of(FORMAT)
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"<smile{head(drawing, title)}>", "<nodes>"]
     orders = {name: _file_order(net.cpd(name), view) for name, view in seen.items()}
-    for name in net.dag.topological_order:
-        lines += _node_lines(net, name, keys, seen, orders)
+    listed = net.dag.topological_order
+    positions = {} if listed == net.variables.names else {name: i for i, name in enumerate(net.variables.names)}
+    for name in listed:
+        lines += _node_lines(net, name, keys, seen, orders, positions)
     lines += ["</nodes>", *tail(drawing, net.name, title, keys), "</smile>"]
     return ("\n".join(lines) + "\n").encode()
 
@@ -277,7 +279,12 @@ Orders: TypeAlias = Mapping[str, list[int]]
 
 
 def _node_lines(
-    net: BayesNet, name: str, keys: Mapping[str, str], seen: Mapping[str, VariableView], orders: Orders
+    net: BayesNet,
+    name: str,
+    keys: Mapping[str, str],
+    seen: Mapping[str, VariableView],
+    orders: Orders,
+    positions: Mapping[str, int],
 ) -> list[str]:
     cpd, view, order = net.cpd(name), seen[name], orders[name]
     listed = tuple(view.states[code] for code in order)
@@ -297,8 +304,8 @@ def _node_lines(
         lines.append(
             _property(STATES, json.dumps([listed, np.argsort(order, kind="stable").tolist()], ensure_ascii=False))
         )
-    if net.dag.topological_order != net.variables.names:
-        lines.append(_property(POSITION, str(net.variables.id(name))))
+    if name in positions:
+        lines.append(_property(POSITION, str(positions[name])))
     lines += [f"  {rendered(item, FORMAT)}" for item in drawn.items if item.tag != "state"]
     return [*lines, f"</{tag}>"]
 
