@@ -30,6 +30,7 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.engine.effects.parametereffects import (
+    ROUNDING,
     SLACK,
     Columns,
     Entries,
@@ -260,7 +261,8 @@ def _local(
     inverse = np.linalg.pinv(covariance[np.ix_(possible, possible)], rcond=1e-12, hermitian=True)
     own, towards, moved = found.columns.slopes, covariance[target, possible], np.reshape(effects, (len(possible), -1))
     terms = np.abs(own) + np.abs(towards) @ np.abs(inverse) @ np.abs(moved)
-    return found.columns.with_slopes(own - towards @ inverse @ moved, found.posterior, FITTED * terms)
+    rounded = ROUNDING * mean[target] * mean[possible] @ np.abs(inverse) @ np.abs(moved)  # covariances are differences
+    return found.columns.with_slopes(own - towards @ inverse @ moved, found.posterior, FITTED * terms + rounded)
 
 
 def _joints(
