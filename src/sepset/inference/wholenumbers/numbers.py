@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import Bools, Floats
+from sepset.base.arraytypes import Bools, Floats, Ints
 
 BITS = 53
 """The binary digits of a float."""
@@ -71,6 +71,10 @@ class WholeNumbers(NamedTuple):
     def reshape(self, *shape: int) -> WholeNumbers:
         """The same numbers in another shape."""
         return WholeNumbers(self.values.reshape(shape), self.exponent)
+
+    def take(self, rows: Ints) -> WholeNumbers:
+        """The numbers of some rows."""
+        return WholeNumbers(self.values[rows], self.exponent)
 
     def over(self, other: WholeNumbers) -> Floats:
         """The quotients as floats, each rounded once; those by zero are NaN, and those beyond floats infinite."""

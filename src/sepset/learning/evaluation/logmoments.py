@@ -25,8 +25,8 @@ from sepset.factors.algebra import Factor
 from sepset.factors.regression import Regression
 from sepset.factors.table import Table
 from sepset.graphs.ordering import OrderingMethod
-from sepset.inference.compiled.gradients import Derivatives
-from sepset.inference.method import dense, elimination_settings
+from sepset.inference.capabilities import factor_marginals
+from sepset.inference.method import Prepared, dense, elimination_settings, prepare
 from sepset.inference.plan import EliminationPlan, make_plan
 from sepset.inference.rewriting import functional
 from sepset.learning.assessment import Assessment
@@ -78,7 +78,7 @@ def log_probability_moments(model: BayesNet) -> LogMoments:
     states = _of_states(problem, lines)
     plan = _plan(states, *elimination_settings(engine.method))
     logs = [_Logs.of_line(lines[n]) if n in lines else _Logs.of(f) for n, f in enumerate(problem.factors())]
-    means = _expected(states, [one.logs for one in logs], elimination_settings(engine.method))
+    means = _expected(prepare(engine.method, states), [one.logs for one in logs])
     items = [one.less(mean) for one, mean in zip(logs, means, strict=True)]
     for name in plan.order:
         held = [item for item in items if name in item.scope]
@@ -90,15 +90,10 @@ def log_probability_moments(model: BayesNet) -> LogMoments:
     return LogMoments(mean, max(float(total.parts[2]) - rest**2, 0.0))
 
 
-def _expected(states: Problem, logs: Sequence[Floats], settings: tuple[OrderingMethod, int]) -> list[float]:
+def _expected(states: Prepared, logs: Sequence[Floats]) -> list[float]:
     """The expected logarithm of each factor."""
-    found = Derivatives(states, *settings, prune=False).gradient(Evidence({}, {}))
-    means = []
-    for number, log in enumerate(logs):
-        slope = found.relative(number, found.log_partition)
-        weights = dense(states.factor(number)).values
-        means.append(float(log) if slope is None else float((weights * slope * log).sum()))
-    return means
+    marginals = factor_marginals(states, Evidence({}, {}))
+    return [float((marginal * log).sum()) for marginal, log in zip(marginals, logs, strict=True)]
 
 
 def _plan(states: Problem, order: OrderingMethod, memory: int) -> EliminationPlan:
