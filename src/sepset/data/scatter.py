@@ -284,7 +284,7 @@ def roots_of(parts: Parts, columns: Sequence[Floats], weights: Floats | None, co
 def row_root(rows: Floats, weights: Floats) -> Floats:
     """The triangular factor of weighted rows, less their mean to the last digit.
 
-    >>> np.abs(row_root(np.array([[1.0], [3.0]]), np.array([2.0, 2.0]))).tolist()
+    >>> np.abs(row_root(np.array([[1.0], [3.0]]), np.array([2.0, 2.0]))).round(9).tolist()
     [[2.0]]
     """
     apart = rows - weights @ rows / weights.sum()

@@ -20,8 +20,8 @@ BITS = 53
 class WholeNumbers(NamedTuple):
     """The array of numbers `values` times two to the power of `exponent`.
 
-    >>> third = WholeNumbers.of(np.array([0.1, 0.2])) - WholeNumbers.of(np.array([0.3]))
-    >>> third.over(WholeNumbers.of(np.array([1.0]))).tolist() == [0.1 - 0.3 + 2.0**-56, -0.3 + 0.2 + 2.0**-55]
+    >>> tenth, fifth, third = (WholeNumbers.of(np.array([x])) for x in (0.1, 0.2, 0.3))
+    >>> (tenth + fifth - third).over(WholeNumbers.of(np.ones(1))).tolist() == [2.0**-55]
     True
     """
 
