@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -36,6 +37,36 @@ def test_means_and_marginals_of_a_dirichlet():
     assert post.tail("p", 0.25, {"a": 0}) == pytest.approx(beta.sf(0.25))
     np.testing.assert_allclose(post.interval("p", 0.9, {"a": 0}), beta.interval(0.9))
     np.testing.assert_allclose(post.moments("p", {A: 0}), [beta.mean(), beta.std()])
+
+
+@pytest.mark.parametrize("counts", [(4e12, 6e12), (1e15, 3.0), (1e-9, 1e9), (1e9, 1e-9), (5e-5, 2e-4)])
+def test_deviations_and_tails_have_their_digits(counts):
+    """The variance is not a difference, the rarer state is not a rest, and a tail is not the rest of a share."""
+    post = posterior([TableCPD(Discrete("coin"), [0.5, 0.5])], Dirichlet(list(counts)), np.zeros(2))
+    a, b = map(Fraction, counts)
+    mean, deviation = post.moments(0, {})
+    assert mean == pytest.approx(float(a / (a + b)), rel=1e-15)
+    assert deviation**2 == pytest.approx(float(a * b / (a + b) ** 2 / (a + b + 1)), rel=1e-14)
+    assert post.betas(0, {}) == [(1.0, *counts)]
+
+
+def test_tails_far_out():
+    """P(theta > t) = (1 - t)^b with one count of the state."""
+    post = posterior([TableCPD(Discrete("coin"), [0.5, 0.5])], Dirichlet([1.0, 60.0]), np.zeros(2))
+    for point in (0.5, 0.9, 0.99):
+        assert post.tail(0, point, {}) == pytest.approx((1.0 - point) ** 60.0, rel=1e-12)
+
+
+def test_components_that_differ_little():
+    """The variance of a mixture of two Betas is that within and that between them."""
+    alphas = [[1e10, 1e10], [1e10 + 4e5, 1e10 - 4e5]]
+    post = posterior([TableCPD(Discrete("coin"), [0.5, 0.5])], DirichletMixture([0.5, 0.5], alphas), np.zeros(2))
+    parts = [
+        (Fraction(a) / Fraction(2e10), Fraction(a * b) / Fraction(2e10) ** 2 / Fraction(2e10 + 1)) for a, b in alphas
+    ]
+    middle = sum(mean for mean, _ in parts) / 2
+    right = sum(own + (mean - middle) ** 2 for mean, own in parts) / 2
+    assert post.moments(0, {})[1] ** 2 == pytest.approx(float(right), rel=1e-9)
 
 
 def test_evidence_is_the_product_over_contexts():

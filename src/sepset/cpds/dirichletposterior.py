@@ -195,14 +195,15 @@ class DirichletPosterior:
         cell = _cell(self.cpds[0], state, given)
         group = int(self.groups[cell])
         self._shares()
-        parts = zip(self.weights[group], self.alphas[:, cell], self._sums[:, group], strict=True)
-        return [(float(w), float(a), float(total - a)) for w, a, total in parts]
+        others = (self.groups == group) & (np.arange(len(self.groups)) != cell)
+        parts = zip(self.weights[group], self.alphas[:, cell], self.alphas[:, others].sum(axis=1), strict=True)
+        return [(float(w), float(a), float(b)) for w, a, b in parts]
 
     def tail(self, state: object, above: float, given: Mapping[Any, Any]) -> float:
         """The probability that one parameter exceeds a threshold."""
-        from scipy.special import betainc
+        from scipy.special import betaincc
 
-        return float(1.0 - sum(w * _cdf(betainc, a, b, above) for w, a, b in self.betas(state, given)))
+        return float(sum(w * _above(betaincc, a, b, above) for w, a, b in self.betas(state, given)))
 
     def log_density(self, cpd: Any, parameterization: str) -> float:
         r"""The log density of a CPD's probabilities, or of their logits: that times the Jacobian $\prod_k \theta_k$."""
@@ -237,9 +238,10 @@ class DirichletPosterior:
     def moments(self, state: object, given: Mapping[Any, Any]) -> tuple[float, float]:
         """The mean and the standard deviation of one parameter."""
         parts = self.betas(state, given)
-        mean = sum(w * a / (a + b) for w, a, b in parts)
-        square = sum(w * a * (a + 1) / ((a + b) * (a + b + 1)) for w, a, b in parts)
-        return mean, math.sqrt(max(square - mean**2, 0.0))
+        means = [a / (a + b) for _, a, b in parts]
+        mean = sum(w * own for (w, _, _), own in zip(parts, means, strict=True))
+        own = sum(w * (a / (a + b)) * (b / (a + b)) / (a + b + 1) for w, a, b in parts)
+        return mean, math.sqrt(own + sum(w * (m - mean) ** 2 for (w, _, _), m in zip(parts, means, strict=True)))
 
     def __repr__(self) -> str:
         num = len(self._sums[0])
@@ -271,6 +273,12 @@ def _cdf(betainc: Any, a: float, b: float, point: float) -> float:
     if a == 0.0 or b == 0.0:  # a point mass at zero or one
         return float(point >= (0.0 if a == 0.0 else 1.0))
     return float(betainc(a, b, min(max(point, 0.0), 1.0)))
+
+
+def _above(betaincc: Any, a: float, b: float, point: float) -> float:
+    if a == 0.0 or b == 0.0:  # a point mass at zero or one
+        return float(point < (0.0 if a == 0.0 else 1.0))
+    return float(betaincc(a, b, min(max(point, 0.0), 1.0)))
 
 
 def _quantile(parts: list[tuple[float, float, float]], share: float) -> float:

@@ -267,11 +267,11 @@ class Multinomials(DiscreteParameters[D, Floats]):
     def cell_sums(self, arrays: Sequence[Floats]) -> Floats:
         """The sums over all entries that are one cell, of arrays that are shaped like the CPD's factors."""
         if self.entry_cells is None and self.cpd.size == num_entries(self.cpd.scope):
-            return summed(self._cell_of, len(self.probabilities), arrays[0].reshape(-1))
+            return np.asarray(summed(self._cell_of, len(self.probabilities), arrays[0].reshape(-1)))
         known = self._marked() if self.entry_cells is None else self.entry_cells
         pairs = [(cells[cells >= 0], one[cells >= 0]) for cells, one in zip(known, arrays, strict=True)]
         places, weights = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
-        return summed(places, len(self.probabilities), weights)
+        return np.asarray(summed(places, len(self.probabilities), weights))
 
     def _marked(self) -> tuple[Ints, ...]:
         """The cells of the entries of the CPD's factors, found by marking each cell with a number above one."""

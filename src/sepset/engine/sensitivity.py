@@ -19,7 +19,7 @@ may be lost otherwise is measured.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -30,6 +30,7 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.engine.effects.parametereffects import (
+    ROUNDING,
     SLACK,
     Columns,
     Entries,
@@ -61,8 +62,42 @@ if TYPE_CHECKING:
     from sepset.engine.engine import Engine
 
 
-Block: TypeAlias = "tuple[Source, Ints, Ints, Floats, Floats]"
-"""A source of parameters, with their rows, columns and numbers, and how far rounding may have moved derivatives."""
+Exact: TypeAlias = "Callable[[WholeGradients, Ints], Floats]"
+"""From derivatives in whole numbers and rows to the numbers of the entries of these."""
+
+
+class Block(NamedTuple):
+    """The parameters of one source.
+
+    Attributes:
+        source: what they are parameters of.
+        rows, codes: where each is.
+        numbers: those of each, as in `Numbers`.
+        lost: how far rounding may have moved derivatives.
+        exact: their numbers without rounding; None if entries are computed, or have no derivative.
+    """
+
+    source: Source
+    rows: Ints
+    codes: Ints
+    numbers: Floats
+    lost: Floats
+    exact: Exact | None = None
+
+    @property
+    def doubtful(self) -> Ints:
+        """The rows some of whose derivatives may have lost digits."""
+        return np.unique(self.rows[self.lost > DOUBTFUL * np.abs(self.numbers[:, 5])])
+
+    def repaired(self, gradients: WholeGradients) -> Block:
+        """The same parameters, with those of rows in doubt from whole numbers."""
+        doubtful = self.doubtful
+        if self.exact is None or not len(doubtful):
+            return self
+        numbers, lost, places = self.numbers.copy(), self.lost.copy(), np.isin(self.rows, doubtful)
+        numbers[places], lost[places] = self.exact(gradients, doubtful), 0.0
+        return self._replace(numbers=numbers, lost=lost)
+
 
 MOST_JOINT = 64
 """The largest number of joint states of soft findings for which the posterior is known at all values."""
@@ -218,13 +253,12 @@ def _effects(
     sweeps = Sweeps(ground.derivatives.gradient(told), whole, _needed(ground, position))
     weighed = WeightEffects(engine, position, state, evidence, evidence if stated is None else stated, sweeps.posterior)
     blocks, left_out = _blocks(ground, sweeps, weighed)
-    columns = _gathered(blocks)
-    if (columns.lost > DOUBTFUL * np.abs(columns.slopes)).any() and ground.is_given(sweeps.needed):
+    if any(len(block.doubtful) for block in blocks) and ground.is_given(sweeps.needed):
         exact = WholeGradients.of(ground.derivatives, told, anyhow)
         if exact is not None:
-            sweeps = replace(sweeps, exact=exact)
-            columns = _gathered(_blocks(ground, sweeps, weighed)[0])
-    return _Effects(sweeps.posterior, columns, left_out)
+            repaired = [block.repaired(exact) for block in blocks]
+            return _Effects(exact.posterior, _gathered(repaired), left_out)
+    return _Effects(sweeps.posterior, _gathered(blocks), left_out)
 
 
 def _needed(ground: _Ground, position: int) -> frozenset[int]:
@@ -260,7 +294,8 @@ def _local(
     inverse = np.linalg.pinv(covariance[np.ix_(possible, possible)], rcond=1e-12, hermitian=True)
     own, towards, moved = found.columns.slopes, covariance[target, possible], np.reshape(effects, (len(possible), -1))
     terms = np.abs(own) + np.abs(towards) @ np.abs(inverse) @ np.abs(moved)
-    return found.columns.with_slopes(own - towards @ inverse @ moved, found.posterior, FITTED * terms)
+    rounded = ROUNDING * mean[target] * mean[possible] @ np.abs(inverse) @ np.abs(moved)  # covariances are differences
+    return found.columns.with_slopes(own - towards @ inverse @ moved, found.posterior, FITTED * terms + rounded)
 
 
 def _joints(
@@ -329,7 +364,7 @@ def _blocks(
         )
         if made is None:
             left_out.append(problem.variables[group.child].name)
-        elif len(made[-1]):
+        elif len(made.lost):
             blocks.append(made)
     return blocks, tuple(left_out)
 
@@ -349,7 +384,7 @@ def _cpd_block(
     source = FreeWeights(cpd.parameters, cpd.child, asked)  # type: ignore[arg-type]  # discrete
     zeros, ones = np.zeros(len(theta)), np.ones(len(theta))
     numbers = np.stack([theta, slopes, sweeps.posterior - slopes * theta, zeros, ones, slopes], axis=1)
-    return source, np.arange(len(theta)), np.zeros(len(theta), np.int64), numbers, sweeps.rounding * terms
+    return Block(source, np.arange(len(theta)), np.zeros(len(theta), np.int64), numbers, sweeps.rounding * terms)
 
 
 def _rows_block(problem: Problem, cpd: CPD, factors: Sequence[int], sweeps: Sweeps) -> Block | None:
@@ -363,11 +398,14 @@ def _rows_block(problem: Problem, cpd: CPD, factors: Sequence[int], sweeps: Swee
     if not factors:
         zeros = np.zeros_like(varied.rows)
         return _block(source, varied.rows, (zeros, zeros), (zeros, zeros), sweeps)
-    if sweeps.exact is not None and varied.is_given:
-        return _exact_block(source, varied.rows, sweeps.exact.rows(problem, cpd, varied.rows, factors))
     part, whole = zip(*(sweeps.relative(problem, number) for number in factors), strict=True)
     a, c = (_slopes(varied.rows, cpd.parameters.varied_slopes(slopes)) for slopes in (part, whole))
-    return _block(source, varied.rows, a, c, sweeps, is_needed=sweeps.is_needed(factors))
+    made = _block(source, varied.rows, a, c, sweeps, is_needed=sweeps.is_needed(factors))
+
+    def exact(gradients: WholeGradients, chosen: Ints) -> Floats:
+        return gradients.rows(problem, cpd, varied.rows, factors, chosen)
+
+    return made._replace(exact=exact) if varied.is_given else made
 
 
 def _family_block(problem: Problem, place: int, sweeps: Sweeps) -> Block | None:
@@ -395,10 +433,13 @@ def _entries_block(problem: Problem, number: int, sweeps: Sweeps) -> Block | Non
     theta = dense(problem.factor(number)).values
     theta = theta.reshape(-1, theta.shape[-1])
     variables: Any = tuple(problem.variables[v] for v in scope)
-    if sweeps.exact is not None:
-        return _exact_block(Entries(variables), theta, sweeps.exact.entries(problem, number))
     a, c = (one.reshape(theta.shape) for one in sweeps.relative(problem, number))
-    return _block(Entries(variables), theta, (a, a), (c, c), sweeps, is_needed=sweeps.is_needed([number]))
+    made = _block(Entries(variables), theta, (a, a), (c, c), sweeps, is_needed=sweeps.is_needed([number]))
+
+    def exact(gradients: WholeGradients, chosen: Ints) -> Floats:
+        return gradients.entries(theta, number, chosen)
+
+    return made._replace(exact=exact)
 
 
 def _slopes(theta: Floats, derivative: Floats) -> tuple[Floats, Floats]:
@@ -433,16 +474,10 @@ def _block(
     """
     p, (a, first), (c, second) = sweeps.posterior, part, whole
     slope = a - c * p if is_needed else np.zeros_like(a)
-    lost = sweeps.rounding * (first + p * second) if is_needed else slope
+    lost = sweeps.rounding * (first + p * second) if is_needed else np.zeros_like(a)
     rows, codes = (x.reshape(-1) for x in np.indices(theta.shape))
     columns = theta, a, p - a * theta, c, 1.0 - c * theta, slope
-    return source, rows, codes, np.stack([x.reshape(-1) for x in columns], axis=1), lost.reshape(-1)
-
-
-def _exact_block(source: Source, theta: Floats, numbers: Floats) -> Block:
-    """The parameters of one source whose numbers are rounded once."""
-    rows, codes = (x.reshape(-1) for x in np.indices(theta.shape))
-    return source, rows, codes, numbers, np.zeros(len(numbers))
+    return Block(source, rows, codes, np.stack([x.reshape(-1) for x in columns], axis=1), lost.reshape(-1))
 
 
 def _gathered(blocks: Sequence[Block]) -> Columns:
@@ -450,6 +485,6 @@ def _gathered(blocks: Sequence[Block]) -> Columns:
     if not blocks:
         none = np.zeros(0, np.int64)
         return Columns((), none, none, none, np.zeros((0, 6)), np.zeros(0))
-    row, code, numbers, lost = (np.concatenate(parts) for parts in zip(*(block[1:] for block in blocks), strict=True))
+    row, code, numbers, lost = (np.concatenate(parts) for parts in zip(*(block[1:5] for block in blocks), strict=True))
     which = np.repeat(np.arange(len(blocks)), [len(block[1]) for block in blocks])
     return Columns(sources, which, row, code, numbers, lost)

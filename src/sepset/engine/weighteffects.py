@@ -75,7 +75,7 @@ class WeightEffects:
             return np.zeros((2, len(cpd.parameters.values)))
         scope = tuple(problem.variables[v] for v in problem.scope(factors[0]))
         if len(factors) == 1 and scope == tuple(cpd.scope) and num_entries(scope) <= MOST_TABLED:
-            slope = cpd.parameters.table_slope
+            slope: Any = cpd.parameters.table_slope
             found = [np.stack([slope(one), slope(one, sign=1.0)]) for one in sweeps.relative(problem, factors[0])]
         else:
             try:

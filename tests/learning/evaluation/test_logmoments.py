@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -26,6 +28,36 @@ def test_moments_are_those_of_the_joint(net):
     found = log_probability_moments(net)
     assert found.mean == pytest.approx(mean, abs=1e-9)
     assert found.variance == pytest.approx(float(p @ (np.log(p) - mean) ** 2), abs=1e-9)
+
+
+@pytest.mark.parametrize("apart", [1e-3, 1e-7, 1e-12])
+def test_nearly_uniform_networks_have_tiny_variances(apart):
+    """Against decimal numbers: a difference of squares would have no digits left."""
+    rng = np.random.default_rng(2)
+    a, b, c = Discrete("a", 3), Discrete("b"), Discrete("c", 3)
+    tables = [1.0 + apart * rng.normal(size=shape) for shape in ((3,), (3, 2), (3, 2, 3))]
+    tables = [table / table.sum(axis=-1, keepdims=True) for table in tables]
+    net = BayesNet(*(TableCPD(v, t, given=u) for v, t, u in zip((a, b, c), tables, ((), (a,), (a, b)), strict=True)))
+    with localcontext() as context:
+        context.prec = 60
+        parts = []
+        for i, j, k in itertools.product(range(3), range(2), range(3)):
+            chance = math.prod(Decimal(float(t[at])) for t, at in zip(tables, ((i,), (i, j), (i, j, k)), strict=True))
+            parts.append((chance, chance.ln()))
+        mean = sum(p * log for p, log in parts)
+        variance = sum(p * (log - mean) ** 2 for p, log in parts)
+    found = log_probability_moments(net)
+    assert found.mean == pytest.approx(float(mean), rel=1e-14)
+    assert found.variance == pytest.approx(float(variance), rel=1e-9)
+
+
+def test_lines_with_nearly_equal_noise():
+    """The variance is 1/2 for the line and that between the states: p(1 - p) times the squared half log ratio."""
+    x, ratio = Real("x"), 2.0**-20
+    line = ss.LinearGaussian(x, [0.0, 1.0], covariance=[1e30, 1e30 * (1 + ratio)], by=C)
+    found = log_probability_moments(BayesNet(TableCPD(C, [0.25, 0.75]), line))
+    right = 0.5 + 0.25 * 0.75 * (math.log(3.0) - 0.5 * math.log1p(ratio)) ** 2
+    assert found.variance == pytest.approx(right, rel=1e-12)
 
 
 def test_published_moments():

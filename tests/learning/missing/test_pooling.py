@@ -48,6 +48,13 @@ def test_numbers_by_hand():
     assert float(high - low) / 2 == pytest.approx(t.ppf(0.975, 4.205) * np.sqrt(29 / 15), rel=1e-10)
 
 
+def test_freedom_where_nearly_all_is_missing():
+    """Variances of 1e-20 next to estimates that are 1 apart: what is observed is no rest of one."""
+    found = pool_estimates([0.0, 1.0], [1e-20, 1e-20], complete_freedom=50)
+    observed = 51 / 53 * 50 * 1e-20 / 0.75
+    assert float(found.degrees_of_freedom) == pytest.approx(observed, rel=1e-14)
+
+
 def test_intervals_cover_as_they_say_and_those_of_one_copy_do_not():
     """Cells hidden by what is seen: draws from the posterior of the parameters, one model a copy, then pooled.
 

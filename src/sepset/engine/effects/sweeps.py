@@ -10,7 +10,6 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.engine.effects.parametereffects import ROUNDING
-from sepset.engine.effects.wholeeffects import WholeGradients
 from sepset.inference.compiled.gradients import Gradient
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
@@ -25,19 +24,15 @@ class Sweeps:
         part: those of the part with the target's state.
         whole: those of the whole.
         needed: the numbers of the factors that the target depends on; None for all.
-        exact: both in whole numbers, if floats have lost digits.
     """
 
     part: Gradient
     whole: Gradient
     needed: frozenset[int] | None = None
-    exact: WholeGradients | None = None
 
     @property
     def posterior(self) -> float:
         """The share of the part."""
-        if self.exact is not None:
-            return self.exact.posterior
         return math.exp(self.part.log_partition - self.whole.log_partition)
 
     @property

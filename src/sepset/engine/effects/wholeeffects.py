@@ -16,10 +16,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats
+from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.cpd import CPD
 from sepset.inference.compiled.gradients import Derivatives
-from sepset.inference.method import dense
 from sepset.inference.wholenumbers.gradients import WholeGradient, whole_gradient
 from sepset.inference.wholenumbers.numbers import WholeNumbers
 from sepset.problem import Problem
@@ -51,21 +50,21 @@ class WholeGradients:
         """The posterior, rounded once."""
         return float(self.part.partition.over(self.whole.partition))
 
-    def rows(self, problem: Problem, cpd: CPD, theta: Floats, factors: Sequence[int]) -> Floats:
-        """The numbers of the rows of a CPD, one line for each entry."""
-        part, whole = (self._slopes_of(problem, cpd, one, factors) for one in (self.part, self.whole))
-        exact = WholeNumbers.of(theta)
-        return self._numbers(theta, _in_proportion(exact, part), _in_proportion(exact, whole))
+    def rows(self, problem: Problem, cpd: CPD, theta: Floats, factors: Sequence[int], chosen: Ints) -> Floats:
+        """The numbers of some rows of a CPD, one line for each entry."""
+        part, whole = (self._slopes_of(problem, cpd, one, factors).take(chosen) for one in (self.part, self.whole))
+        exact = WholeNumbers.of(theta[chosen])
+        return self._numbers(theta[chosen], _in_proportion(exact, part), _in_proportion(exact, whole))
 
-    def entries(self, problem: Problem, number: int) -> Floats:
-        """The numbers of the entries of a factor, one line for each."""
-        theta, one = dense(problem.factor(number)).values.reshape(-1), WholeNumbers.of(np.ones(1))
-        part, whole = (_derivatives(problem, number, gradient).reshape(-1) for gradient in (self.part, self.whole))
-        return self._numbers(theta, (part, one), (whole, one))
+    def entries(self, theta: Floats, number: int, chosen: Ints) -> Floats:
+        """The numbers of the entries of a factor in some rows, one line for each."""
+        one = WholeNumbers.of(np.ones(1))
+        part, whole = (_derivatives(theta.shape, number, gradient).take(chosen) for gradient in (self.part, self.whole))
+        return self._numbers(theta[chosen], (part, one), (whole, one))
 
     def _slopes_of(self, problem: Problem, cpd: CPD, gradient: WholeGradient, factors: Sequence[int]) -> WholeNumbers:
         """The derivatives with respect to the rows of a CPD."""
-        found = [_derivatives(problem, number, gradient) for number in factors]
+        found = [_derivatives(problem.shapes[number], number, gradient) for number in factors]
         least = min(one.exponent for one in found)
         return WholeNumbers(cpd.parameters.varied_slopes([one.values << one.exponent - least for one in found]), least)
 
@@ -82,10 +81,10 @@ class WholeGradients:
         )
 
 
-def _derivatives(problem: Problem, number: int, gradient: WholeGradient) -> WholeNumbers:
-    """The derivatives with respect to one factor; zeros if it is barren."""
+def _derivatives(shape: Sequence[int], number: int, gradient: WholeGradient) -> WholeNumbers:
+    """The derivatives with respect to one factor, in this shape; zeros if it is barren."""
     found = gradient.parts.get(number)
-    return WholeNumbers.of(np.zeros(problem.shapes[number])) if found is None else found
+    return WholeNumbers.of(np.zeros(shape)) if found is None else found.reshape(*shape)
 
 
 def _in_proportion(theta: WholeNumbers, derivative: WholeNumbers) -> Divided:

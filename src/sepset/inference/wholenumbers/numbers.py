@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import Bools, Floats
+from sepset.base.arraytypes import Bools, Floats, Ints
 
 BITS = 53
 """The binary digits of a float."""
@@ -20,8 +20,8 @@ BITS = 53
 class WholeNumbers(NamedTuple):
     """The array of numbers `values` times two to the power of `exponent`.
 
-    >>> third = WholeNumbers.of(np.array([0.1, 0.2])) - WholeNumbers.of(np.array([0.3]))
-    >>> third.over(WholeNumbers.of(np.array([1.0]))).tolist() == [0.1 - 0.3 + 2.0**-56, -0.3 + 0.2 + 2.0**-55]
+    >>> tenth, fifth, third = (WholeNumbers.of(np.array([x])) for x in (0.1, 0.2, 0.3))
+    >>> (tenth + fifth - third).over(WholeNumbers.of(np.ones(1))).tolist() == [2.0**-55]
     True
     """
 
@@ -71,6 +71,10 @@ class WholeNumbers(NamedTuple):
     def reshape(self, *shape: int) -> WholeNumbers:
         """The same numbers in another shape."""
         return WholeNumbers(self.values.reshape(shape), self.exponent)
+
+    def take(self, rows: Ints) -> WholeNumbers:
+        """The numbers of some rows."""
+        return WholeNumbers(self.values[rows], self.exponent)
 
     def over(self, other: WholeNumbers) -> Floats:
         """The quotients as floats, each rounded once; those by zero are NaN, and those beyond floats infinite."""

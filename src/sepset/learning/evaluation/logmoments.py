@@ -1,10 +1,14 @@
 r"""Mean and variance of the log probability of a draw from a network.
 
-$$E \log P = -H(P), \qquad \operatorname{Var} \log P = E \log^2 P - H(P)^2$$
+$$E \log P = -H(P), \qquad \operatorname{Var} \log P = E \Bigl(\sum_i \log \theta_i - E \log \theta_i\Bigr)^2$$
+
+Logarithms are taken less the expected one of their factor, so that no large squares are subtracted: a nearly uniform
+network has a variance of 1e-20 with all its digits.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -21,12 +25,14 @@ from sepset.factors.algebra import Factor
 from sepset.factors.regression import Regression
 from sepset.factors.table import Table
 from sepset.graphs.ordering import OrderingMethod
-from sepset.inference.method import dense, elimination_settings
+from sepset.inference.capabilities import factor_marginals
+from sepset.inference.method import Prepared, dense, elimination_settings, prepare
 from sepset.inference.plan import EliminationPlan, make_plan
 from sepset.inference.rewriting import functional
 from sepset.learning.assessment import Assessment
 from sepset.models.bayesnet import BayesNet
 from sepset.problem import Problem, Relevant
+from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Universe
 
 
@@ -69,17 +75,25 @@ def log_probability_moments(model: BayesNet) -> LogMoments:
     _check(engine.prepared.problem)
     problem = functional(engine.prepared.problem)
     lines = _lines(problem)
-    plan = _plan(_of_states(problem, lines), *elimination_settings(engine.method))
-    items = [
-        _Polynomial.of_line(lines[n]) if n in lines else _Polynomial.of(f) for n, f in enumerate(problem.factors())
-    ]
+    states = _of_states(problem, lines)
+    plan = _plan(states, *elimination_settings(engine.method))
+    logs = [_Logs.of_line(lines[n]) if n in lines else _Logs.of(f) for n, f in enumerate(problem.factors())]
+    means = _expected(prepare(engine.method, states), [one.logs for one in logs])
+    items = [one.less(mean) for one, mean in zip(logs, means, strict=True)]
     for name in plan.order:
         held = [item for item in items if name in item.scope]
         items = [item for item in items if name not in item.scope]
         items.append(_product(held).without(name))
     total = _product(items)
-    mean = float(total.parts[1])
-    return LogMoments(mean, max(float(total.parts[2]) - mean**2, 0.0))
+    rest = float(total.parts[1])  # rounding alone
+    mean = math.fsum([*(one.base for one in logs), *means, rest])
+    return LogMoments(mean, max(float(total.parts[2]) - rest**2, 0.0))
+
+
+def _expected(states: Prepared, logs: Sequence[Floats]) -> list[float]:
+    """The expected logarithm of each factor."""
+    marginals = factor_marginals(states, Evidence({}, {}))
+    return [float((marginal * log).sum()) for marginal, log in zip(marginals, logs, strict=True)]
 
 
 def _plan(states: Problem, order: OrderingMethod, memory: int) -> EliminationPlan:
@@ -118,29 +132,65 @@ def _of_states(problem: Problem, lines: Mapping[int, Regression]) -> Problem:
     return Problem.of_factors(states, factors, scopes=[[states.id(v) for v in factor.scope] for factor in factors])
 
 
-class _Polynomial(NamedTuple):
-    """Weights, and their first and second moments of the sum of logarithms, over a scope of names."""
+class _Logs(NamedTuple):
+    """The logarithms of a factor less a common one, over a scope of names.
+
+    Attributes:
+        scope: the names.
+        weights: the entries; ones for a line, whose densities have an expected logarithm in each state.
+        logs: the logarithms.
+        base: the common one, which is subtracted.
+        spread: the variance of each logarithm in its state.
+    """
 
     scope: tuple[str, ...]
-    parts: tuple[Floats, Floats, Floats]
+    weights: Floats
+    logs: Floats
+    base: float
+    spread: float = 0.0
 
     @classmethod
-    def of(cls, factor: Factor) -> _Polynomial:
+    def of(cls, factor: Factor) -> _Logs:
         theta = dense(factor).values
-        log = np.log(theta, out=np.zeros_like(theta), where=theta > 0)
-        return cls(tuple(v.name for v in factor.scope), (theta, theta * log, theta * log**2))
+        most = float(theta.max(initial=0.0)) or 1.0
+        return cls(tuple(v.name for v in factor.scope), theta, _log_ratios(theta, most), math.log(most))
 
     @classmethod
-    def of_line(cls, line: Regression) -> _Polynomial:
-        r"""Mean and variance of the log density in each state: $-\tfrac12 \log \det (2 \pi e\, C_d)$ and $n / 2$."""
+    def of_line(cls, line: Regression) -> _Logs:
+        r"""In each state the mean is $-\tfrac12 \log \det (2 \pi e\, C_d)$, the variance $n / 2$."""
         sign, log_det = np.linalg.slogdet(line.covariance)
         if not (sign > 0).all():
             raise NotApplicable(
                 f"{line!r} has no noise in some state, so that its log density is infinite. Give it a variance."
             )
-        size = line.child.size
-        mean = (-0.5 * (log_det + size * (LOG_2PI + 1.0))).reshape([v.num_states for v in line.by])
-        return cls(tuple(v.name for v in line.by), (np.ones_like(mean), mean, mean**2 + 0.5 * size))
+        size, shape = line.child.size, [v.num_states for v in line.by]
+        apart = (
+            _log_ratios(line.covariance[:, 0, 0], float(line.covariance[0, 0, 0]))
+            if size == 1
+            else log_det - log_det[0]
+        )
+        base = -0.5 * (float(log_det[0]) + size * (LOG_2PI + 1.0))
+        logs = -0.5 * apart.reshape(shape)
+        return cls(tuple(v.name for v in line.by), np.ones_like(logs), logs, base, 0.5 * size)
+
+    def less(self, mean: float) -> _Polynomial:
+        """Weights and moments of the logarithms less this mean."""
+        apart = np.where(self.weights > 0, self.logs - mean, 0.0)
+        return _Polynomial(self.scope, (self.weights, self.weights * apart, self.weights * (apart**2 + self.spread)))
+
+
+def _log_ratios(values: Floats, base: float) -> Floats:
+    """The logarithms of values over a base, with all digits where they are similar; zero for zeros."""
+    is_near = np.abs(values - base) < 0.5 * base
+    far = np.log(values, out=np.zeros_like(values), where=values > 0) - np.where(values > 0, math.log(base), 0.0)
+    return np.where(is_near, np.log1p(np.where(is_near, values - base, 0.0) / base), far)
+
+
+class _Polynomial(NamedTuple):
+    """Weights, and their first and second moments of the sum of logarithms, over a scope of names."""
+
+    scope: tuple[str, ...]
+    parts: tuple[Floats, Floats, Floats]
 
     def times(self, other: _Polynomial) -> _Polynomial:
         scope = (*self.scope, *(name for name in other.scope if name not in self.scope))

@@ -105,7 +105,8 @@ class CompleteFamilies:
             uses_rows: whether complete families were estimated from rows.
         """
         found = dict[str, float]()
-        for place, (own, stats) in enumerate(zip(self.blocks.firsts(model), statistics, strict=True)):
+        firsts: list[Any] = self.blocks.firsts(model)
+        for place, (own, stats) in enumerate(zip(firsts, statistics, strict=True)):
             if own.cpd.child.is_discrete or not own.cpd.num_parameters:
                 continue
             has_rows = uses_rows and place in self.known

@@ -143,9 +143,11 @@ def _freedom(m: int, within: Floats, between: Floats, complete: float | None) ->
     r"""$\nu = (m - 1)(1 + 1/r)^2$, and with complete-data freedom $\nu_0$ the smaller $(1/\nu + 1/\hat\nu_0)^{-1}$."""
     added = (1.0 + 1.0 / m) * between
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(within + added > 0, added / (within + added), 0.0)
+        share, rest = (
+            np.where(within + added > 0, part / (within + added), own) for part, own in ((added, 0.0), (within, 1.0))
+        )
         old = np.where(share > 0, (m - 1) / share**2, np.inf)
         if complete is None or np.isinf(complete):
             return np.asarray(old)
-        observed = (complete + 1.0) / (complete + 3.0) * complete * (1.0 - share)
+        observed = (complete + 1.0) / (complete + 3.0) * complete * rest
         return np.asarray(1.0 / (1.0 / old + 1.0 / observed))
