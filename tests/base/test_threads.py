@@ -30,6 +30,7 @@ from sepset.base.threads import (
     interruptible,
     num_threads,
     require_time,
+    require_work,
     shares,
     spend,
     together,
@@ -395,3 +396,12 @@ def test_work_is_not_limited_where_the_time_is():
         assert work_left() == math.inf
     with working(5.0), ending_at(-math.inf), pytest.raises(OutOfTime):
         spend(1.0)
+
+
+def test_work_is_looked_at_before_it_is_done():
+    require_work(1e300)
+    with working(10.0):
+        require_work(10.0)
+        with pytest.raises(OutOfWork):
+            require_work(11.0)
+        assert work_left() == 10.0
