@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from sepset.base.lazy import lazy
 from sepset.base.membership import without
-from sepset.base.text import listing
+from sepset.base.text import in_digits, listing
 from sepset.base.threads import OutOfWork, spend, working
 from sepset.errors import TooLarge
 from sepset.factors.algebra import AnyVariable
@@ -218,8 +218,9 @@ class WideForms:
         num = math.prod(v.num_states for v in self.hidden.values())
         if entries * num > MOST_IN_BRANCHES:
             raise TooLarge(
-                f"The best states of the parents of {self._names} need tables of {entries * num:.3g} entries in all "
-                f"for the other conditionals, in {num} joint states of these children; at most {MOST_IN_BRANCHES:.3g} "
+                f"The best states of the parents of {self._names} need tables of {in_digits(entries * num)} entries in "
+                f"all for the other conditionals, in {in_digits(num)} joint states of these children; at most "
+                f"{MOST_IN_BRANCHES:.3g} "
                 "are filled. Observe some of them."
             )
 
