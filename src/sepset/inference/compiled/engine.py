@@ -16,8 +16,8 @@ from sepset.errors import TooLarge
 from sepset.factors.table import Table
 from sepset.graphs.ordering import SideToSide
 from sepset.inference import costs
+from sepset.inference.cliquetree.cores import refuse_cores
 from sepset.inference.compiled.compiler import SUMS, Compiler
-from sepset.inference.compiled.cores import refuse_cores
 from sepset.inference.compiled.domains import States
 from sepset.inference.compiled.execution import is_linear, run, run_tensors
 from sepset.inference.compiled.planner import Kind, Pattern, Positions

@@ -38,7 +38,7 @@ def refuse_cores(problem: Problem, observed: Collection[int], memory: int) -> No
     This is for problems without zeros, where no table can leave out states.
 
     Guarantee: only what every order needs is refused.
-    Tested by: inference/compiled/test_cores.py::test_what_is_refused_has_no_smaller_order
+    Tested by: inference/cliquetree/test_cores.py::test_what_is_refused_has_no_smaller_order
     """
     least = math.ceil(math.log2(costs.HOPELESS_FACTOR * max(memory, 1) / ENTRY_BYTES))
     if problem.conditionals or len(problem.variables) <= least:

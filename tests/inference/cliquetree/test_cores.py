@@ -10,8 +10,8 @@ import pytest
 import sepset as ss
 from sepset.errors import TooLarge
 from sepset.inference import costs
-from sepset.inference.compiled import cores
-from sepset.inference.compiled.cores import core, refuse_cores
+from sepset.inference.cliquetree import cores
+from sepset.inference.cliquetree.cores import core, refuse_cores
 
 
 def pairwise(pairs, num, states=2, rng=None):
@@ -96,7 +96,7 @@ def test_observed_variables_and_zeros_and_states_count():
 
 def test_other_values_and_directed_models_are_left_to_plans(monkeypatch):
     looked_at = []
-    monkeypatch.setattr(cores, "_pairs", lambda problem: looked_at.append(problem) or np.zeros((0, 2), np.int64))
+    monkeypatch.setattr(cores, "pairs_within_rows", lambda rows: looked_at.append(rows) or np.zeros((0, 2), np.int64))
     net = ss.BayesNet.random(ss.DAG([f"v{i}" for i in range(50)], [(f"v{i}", f"v{i + 1}") for i in range(49)]))
     refuse_cores(net.problem(), (), 2**20)
     assert not looked_at
