@@ -32,12 +32,12 @@ from sepset.factors.algebra import MAX_ENTRIES, AnyVariable, Columns, num_entrie
 from sepset.factors.decomposition import Decomposition
 from sepset.factors.table import Table
 from sepset.inference import capabilities, completion, costs
-from sepset.inference.buckets.askedforms import AskedForms
 from sepset.inference.buckets.bounded import Maximum
 from sepset.inference.buckets.tangents import MOST_AFTER_SEARCH, MOST_SURE, TangentSearch, branches
 from sepset.inference.cases import best_by_cases
 from sepset.inference.evidencerows import EvidenceRows, JointCounts, RowAnswers, RowCounts, RowValues, Workers
 from sepset.inference.maxima import (
+    AskedForms,
     Found,
     Frontiers,
     WideForms,

@@ -142,7 +142,7 @@ class Outline:
     def _rank(self) -> list[int]:
         """The place of each variable in the order of chains."""
         rank = [0] * len(self.variables)
-        for i, v in enumerate(in_one_order([*self.variables])):  # type: ignore[list-item]
+        for i, v in enumerate(in_one_order([*self.variables])):
             rank[v] = i
         return rank
 

@@ -16,7 +16,6 @@ from sepset.errors import TooLarge
 from sepset.factors.table import Table
 from sepset.graphs.ordering import SideToSide
 from sepset.inference import costs
-from sepset.inference.cliquetree.cores import refuse_cores
 from sepset.inference.compiled.compiler import SUMS, Compiler
 from sepset.inference.compiled.domains import States
 from sepset.inference.compiled.execution import is_linear, run, run_tensors
@@ -26,7 +25,7 @@ from sepset.inference.compiled.readback import drawer, most_probable, read_back
 from sepset.inference.compiled.run import Run, TensorRun
 from sepset.inference.compiled.store import FactorStore, FactorValues
 from sepset.inference.method import Answer, Best
-from sepset.inference.plan import EliminationPlan
+from sepset.inference.plan import EliminationPlan, refuse_cores
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete
