@@ -244,21 +244,44 @@ def query_of_noisy(size: int) -> Callable[[], Any]:
     return lambda: ss.query(net, "v0", given={f"v{size - 1}": 1})
 
 
-def shared_findings(size: int) -> Callable[[], Any]:
-    """The best causes of positive findings, each of 30 to 60 causes, of which there are ten for each finding."""
+def findings(size: int, each: int = 10) -> Any:
+    """A network of findings, each of 30 to 60 causes, of which there are ten for each finding, or another number."""
     import numpy as np
 
     import sepset as ss
 
-    rng, causes = np.random.default_rng(0), [ss.Discrete(f"c{i}") for i in range(10 * size)]
+    rng, causes = np.random.default_rng(0), [ss.Discrete(f"c{i}") for i in range(each * size)]
     rates = rng.uniform(0.01, 0.1, len(causes)).tolist()
     cpds: list[Any] = [ss.TableCPD(v, [1.0 - p, p]) for v, p in zip(causes, rates, strict=True)]
     for i in range(size):
         chosen = rng.choice(len(causes), min(len(causes), int(rng.integers(30, 61))), replace=False)
         effects = {causes[j]: float(rng.uniform(0.1, 0.6)) for j in chosen}
         cpds.append(ss.NoisyOr(ss.Discrete(f"f{i}"), effects, leak=0.05))
-    net = ss.BayesNet(*cpds)
+    return ss.BayesNet(*cpds)
+
+
+def shared_findings(size: int) -> Callable[[], Any]:
+    """The best causes of positive findings; the causes and the largest number of findings are 100,000 variables."""
+    import sepset as ss
+
+    net = findings(size, 9 if size >= 10_000 else 10)
     return lambda: ss.map_assignment(net, given={f"f{i}": 1 for i in range(size)})
+
+
+def plan_of_findings(size: int) -> Callable[[], Any]:
+    """The plan of all marginals of causes and findings."""
+    import sepset as ss
+
+    net = findings(size, 9)
+    return lambda: ss.plan(net)
+
+
+def posteriors_of_findings(size: int) -> Callable[[], Any]:
+    """The posteriors of the causes of positive findings."""
+    import sepset as ss
+
+    net = findings(size, 9)
+    return lambda: ss.marginals(net, given={f"f{i}": 1 for i in range(size)})
 
 
 def picture(what: str) -> Callable[[int], Callable[[], Any]]:
@@ -412,6 +435,11 @@ OTHERS: Mapping[str, tuple[Callable[[int], Callable[[], Any]], int]] = {
     "query of 300 noisy-ors of all earlier ones": (query_of_noisy, 300),
     "best causes of 100 findings that share 1,000 causes": (shared_findings, 100),
     "best causes of 200 findings that share 2,000 causes": (shared_findings, 200),
+    "best causes of 1,000 findings that share 10,000 causes": (shared_findings, 1000),
+    "best causes of 3,000 findings that share 30,000 causes": (shared_findings, 3000),
+    "best causes of 10,000 findings that share 90,000 causes": (shared_findings, 10_000),
+    "posteriors of causes that 3,000 findings share, of 27,000": (posteriors_of_findings, 3000),
+    "plan of 10,000 findings that share 90,000 causes": (plan_of_findings, 10_000),
     "picture of a random graph with beliefs, 100,000 variables": (picture("beliefs"), 100_000),
     "picture of a random graph with strengths, 100,000 variables": (picture("strengths"), 100_000),
     "canonical form of a random network, 100,000 variables": (canonical, 100_000),

@@ -30,6 +30,7 @@ from sepset.base.threads import (
     interruptible,
     num_threads,
     require_time,
+    require_work,
     shares,
     spend,
     together,
@@ -403,3 +404,12 @@ def test_a_short_task_runs_in_the_calling_thread():
     assert interruptible(lambda cancel: threading.get_ident()) != here
     with ending_at(0.0), pytest.raises(OutOfTime):
         interruptible(lambda cancel: 1, is_short=True)
+
+
+def test_work_is_looked_at_before_it_is_done():
+    require_work(1e300)
+    with working(10.0):
+        require_work(10.0)
+        with pytest.raises(OutOfWork):
+            require_work(11.0)
+        assert work_left() == 10.0

@@ -9,7 +9,7 @@ import pytest
 
 import sepset as ss
 from sepset.factors.block import FactorBlock
-from sepset.factors.chains import RunningSums, chained, is_chained
+from sepset.factors.chains import RunningSums, chained, have_many_sums, is_chained
 from sepset.factors.potentials import AllDifferent, AtLeastOne, Cardinality, Parity, Potts, RobustPotts
 from sepset.inference.method import dense
 from support.tolerances import CLOSE
@@ -114,3 +114,17 @@ def test_a_chain_of_sums_is_its_function():
         p = 1.0 / (1.0 + np.exp(-(codes[0] + 2.0 * codes[1] + codes[2] - codes[3])))
         assert found[codes].tolist() == pytest.approx([1.0 - p, p], abs=CLOSE)
     assert sums.entries(parents) == sum(dense(f).size for f in made.factors[:-1])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_many_sums_have_no_chain_in_any_order(seed):
+    rng = np.random.default_rng(seed)
+    strengths = rng.uniform(0.1, 1.0, 9) if seed % 2 else rng.integers(1, 5, 9) / 8
+    terms = [np.array([[0.0], [-strength]]) for strength in strengths]
+    for most in (3, 16, 60, 600):
+        found = [
+            RunningSums.of(np.zeros(1), [terms[i] for i in rng.permutation(9)], most=most, is_relative=True)
+            for _ in range(4)
+        ]
+        if have_many_sums(terms, most):
+            assert found == [None] * 4

@@ -1,9 +1,11 @@
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
 from sepset.errors import ScopeError
-from sepset.variables.universe import MANY, Universe
+from sepset.variables.universe import MANY, ExtendedUniverse, Universe
 from sepset.variables.variable import Discrete, Real, Vector
 
 a, b, r = Discrete("a", 3), Discrete("b/c d", ("x", "y")), Real("r")
@@ -150,3 +152,36 @@ def test_many_variables_are_found_by_identity_and_others_by_name():
         known.found_places([*asked, Discrete("w")])
     some = Universe([Discrete.array("x", (2, 2)), Discrete("y")])
     assert some.found_places([some[4], some[1]]).tolist() == [4, 1]
+
+
+def test_hidden_variables_are_made_when_they_are_read():
+    made = []
+
+    def make():
+        made.append(1)
+        return [a.hidden("max 1", 3), a.hidden("max 2", 3)]
+
+    more = ExtendedUniverse(Universe([a, b]), [3, 3], make)
+    assert (len(more), more.cards.tolist(), more[1], more.id("a"), more.id(b), "a" in more) == (
+        4,
+        [3, 2, 3, 3],
+        b,
+        0,
+        1,
+        True,
+    )
+    assert more.all_discrete
+    assert not made
+    whole = Universe([a, b, *make()])
+    assert more == whole
+    assert pickle.loads(pickle.dumps(more)) == whole
+    assert [*more] == [*whole]
+    assert more.names == whole.names
+    assert more[-1] == whole[3] == more["a(max 2)"]
+    assert more[1:3] == whole[1:3]
+    assert more.places([*whole]) == [0, 1, 2, 3]
+    assert len(made) == 2
+    with pytest.raises(ScopeError, match="Unknown variable"):
+        more.id("z")
+    with pytest.raises(AttributeError):
+        more.nothing

@@ -146,6 +146,15 @@ def page_width(otherwise: int) -> int:
     return shutil.get_terminal_size((otherwise, 24)).columns if is_terminal else otherwise
 
 
+def in_digits(number: int) -> str:
+    """A whole number with all its digits, or a power of ten if it is long.
+
+    >>> in_digits(1200), in_digits(2**5000)
+    ('1,200', 'about 10^1505')
+    """
+    return f"{number:,}" if number < 10**15 else f"about 10^{math.log10(number):.0f}"
+
+
 def counted(number: int, noun: str) -> str:
     """A number of things.
 

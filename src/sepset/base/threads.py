@@ -388,6 +388,18 @@ def spend(work: float) -> None:
         raise OutOfWork
 
 
+def require_work(work: float) -> None:
+    """Raise if there is less work left: for parts that are accounted for as they are done, before the first is begun.
+
+    >>> with working(10.0):
+    ...     require_work(4.0)
+    ...     work_left()
+    10.0
+    """
+    if work > _HERE.work:
+        raise OutOfWork
+
+
 def _next(tasks: Iterator[Callable[[Bytes], T]]) -> Callable[[Bytes], T] | None:
     """The next task, or None after the last; one that raises the error where making it failed."""
     try:

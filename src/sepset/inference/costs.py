@@ -167,7 +167,7 @@ eliminations of which it is not known before how long they will take."""
 
 NANOSECONDS_OF_ONE_MAXIMUM = 1e10
 """The longest elimination of a problem with functions of many variables whose time is known before it begins: a longer
-one is refused at once."""
+one is refused at once. What was begun ends with an answer."""
 
 ENTRIES_TAKEN = 2**20
 """Entries of a joint from which it is not copied if it is most of a workspace, which is then not used again."""

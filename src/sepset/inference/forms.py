@@ -32,12 +32,12 @@ from sepset.factors.algebra import MAX_ENTRIES, AnyVariable, Columns, num_entrie
 from sepset.factors.decomposition import Decomposition
 from sepset.factors.table import Table
 from sepset.inference import capabilities, completion, costs
-from sepset.inference.askedforms import AskedForms
 from sepset.inference.buckets.bounded import Maximum
 from sepset.inference.buckets.tangents import MOST_AFTER_SEARCH, MOST_SURE, TangentSearch, branches
 from sepset.inference.cases import best_by_cases
 from sepset.inference.evidencerows import EvidenceRows, JointCounts, RowAnswers, RowCounts, RowValues, Workers
 from sepset.inference.maxima import (
+    AskedForms,
     Found,
     Frontiers,
     WideForms,
@@ -200,7 +200,7 @@ class PreparedForms:
             if wide.is_bounded:
                 return self.best_by_tangents(evidence, over, searched)
         if wide.joint_entries > MAX_ENTRIES:
-            wide.refuse(self._asked(evidence, over).chosen)
+            wide.refuse(self.asked(evidence, over).chosen)
         return self._by_elimination(evidence, over, search)
 
     def _by_elimination(self, evidence: Evidence, over: Sequence[int], search: working) -> Best:
@@ -208,7 +208,7 @@ class PreparedForms:
         with limited_elimination((made := self.for_best(evidence, over)).problem, search):
             return made.best(evidence, over)
 
-    def _asked(self, evidence: Evidence, over: Sequence[int]) -> AskedForms:
+    def asked(self, evidence: Evidence, over: Sequence[int]) -> AskedForms:
         """The forms that a maximum needs; what was found out about them holds for the whole question."""
 
         def make() -> AskedForms:
@@ -218,11 +218,11 @@ class PreparedForms:
 
     def _wide(self, evidence: Evidence, over: Sequence[int]) -> WideForms:
         """The forms that a maximum needs and that have no factors for it, or only a large table."""
-        return self._asked(evidence, over).wide
+        return self.asked(evidence, over).wide
 
     def has_maxima(self, evidence: Evidence, over: Sequence[int]) -> bool:
         """Whether no form is known to have only factors for sums, of those that a maximum needs."""
-        return self._asked(evidence, over).has_maxima
+        return self.asked(evidence, over).has_maxima
 
     def best_by_tangents(self, evidence: Evidence, over: Sequence[int], searched: Sequence[Found] = ()) -> Best:
         """The best assignment in each joint state of hidden children; frontiers of the first were searched before."""
@@ -304,12 +304,12 @@ class PreparedForms:
 
     def _other_parts(self, evidence: Evidence, over: Sequence[int], wide: Collection[int]) -> dict[int, Decomposition]:
         """The factors of all forms but these for a maximum."""
-        chosen = self._asked(evidence, over).codes.items()
+        chosen = self.asked(evidence, over).codes.items()
         return {i: self._parts.part(i, codes, one) for i, (codes, one) in chosen if i not in wide}
 
     def _searched(self, evidence: Evidence, over: Sequence[int], k: int, above: float) -> Found:
         """The best assignments if all children of wide forms are observed, as far as a search finds and proves them."""
-        more, wide = self._asked(evidence, over).functions, self._wide(evidence, over)
+        more, wide = self.asked(evidence, over).functions, self._wide(evidence, over)
         try:
             first = self._frontiers(evidence, over, more)
             found = first.relaxed(k, above) if len(more.forms) > 1 else None
@@ -320,7 +320,7 @@ class PreparedForms:
 
     def _under_functions(self, evidence: Evidence, over: Sequence[int]) -> Best | None:
         """The best assignment under all concave forms as functions; None if other factors couple what is asked."""
-        more = self._asked(evidence, over).functions
+        more = self.asked(evidence, over).functions
         with working(costs.NANOSECONDS_OF_A_SEARCH), suppress(OutOfWork):
             found = self._frontiers(evidence, over, more).relaxed(1) if len(more.forms) > 1 else None
             if found is not None:
@@ -542,7 +542,7 @@ class PreparedForms:
 
     def _maximizing(self, over: Sequence[int], evidence: Evidence, given: Mapping[AnyVariable, Any]) -> Prepared:
         """The method prepared for the best values of some variables."""
-        asked = self._asked(evidence, over)
+        asked = self.asked(evidence, over)
         if self._whole is not None and not asked.mixed:
             return self._whole
         numbers, chosen = self._relevant(over, evidence), asked.chosen

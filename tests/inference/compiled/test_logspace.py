@@ -10,12 +10,14 @@ import pytest
 
 import oracle
 import sepset as ss
+from sepset.base.threads import OutOfWork, working
 from sepset.inference import costs
 from sepset.inference.compiled.dense import run_dense
 from sepset.inference.compiled.execution import run_tensors
 from sepset.inference.compiled.gradients import Derivatives
 from sepset.inference.compiled.logspace import run_log
 from sepset.inference.compiled.store import FactorStore, FactorValues
+from sepset.variables.evidence import Evidence
 from support.blocks import in_blocks
 from support.tolerances import CLOSE
 
@@ -187,3 +189,16 @@ def test_long_runs_can_be_interrupted(monkeypatch):
         oracle.log_z(factors, CARDS), rel=CLOSE
     )
     assert asked == [None]
+
+
+def test_a_run_that_follows_a_long_one_is_not_refused(monkeypatch):
+    a, b = ss.Discrete("a"), ss.Discrete("b")
+    wide = ss.MarkovNet(ss.Table((a, b), [[1.0, 1e-200], [1e-200, 1e-300]]), ss.Table(a, [1.0, 1e-150]))
+    prepared = ss.CliqueTree().prepare(wide.problem())
+    question = prepared.question("joint", (), Evidence())
+    values = prepared.within(None, Evidence())[0]
+    with working(1e-3), pytest.raises(OutOfWork):
+        run_log(question, values, Evidence())
+    with working(1e-3):
+        done = run_log(question, values, Evidence(), is_late=True)
+    assert done.log_partition == pytest.approx(0.0, abs=1e-12)

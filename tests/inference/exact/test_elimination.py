@@ -10,7 +10,8 @@ import pytest
 
 import oracle
 import sepset as ss
-from sepset.inference.buckets.pool import product
+from sepset.base.threads import OutOfWork, working
+from sepset.inference.buckets.pool import ENTRY_NANOSECONDS, product
 from sepset.inference.exact.elimination import eliminate, read_back
 from sepset.variables.evidence import Evidence
 from support.blocks import in_blocks
@@ -177,3 +178,17 @@ def test_pruning_changes_the_work_and_not_the_answer(prune):
     np.testing.assert_allclose(engine.query(name).values, expected, atol=EXACT)
     kept = engine.prepared.plan([0], []).relevant.factors
     assert len(kept) <= len(families) if prune else len(kept) == len(families)
+
+
+def test_maxima_that_take_too_long_are_refused_before_the_first_product(monkeypatch):
+    case = markov_net(np.random.default_rng(4))
+    prepared = ss.VariableElimination().prepare(case.model.problem())
+    over = list(range(len(case.variables)))
+    best = prepared.best(Evidence(), over)
+    assert best.log_value == pytest.approx(oracle.map_assignments(case.factors, case.cards)[1], abs=CLOSE)
+    price = ENTRY_NANOSECONDS * prepared.best_plan(over, ()).cost
+    with working(price):
+        assert prepared.best(Evidence(), over) == best
+    monkeypatch.setattr("sepset.inference.exact.elimination.eliminate", None)
+    with working(0.9 * price), pytest.raises(OutOfWork):
+        prepared.best(Evidence(), over)

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.text import listing
+from sepset.base.text import in_digits, listing
 from sepset.base.threads import OutOfWork, has_end, spend
 from sepset.errors import TooLarge
 from sepset.factors.decomposition import Decomposition
@@ -253,8 +253,8 @@ def branches(evidence: Evidence, children: Mapping[int, Discrete]) -> Iterator[t
     if size > MOST_BRANCHES:
         names = listing(v.name for v in children.values())
         raise TooLarge(
-            f"The best states of the parents of {names} are found for each of their {size:,} joint states; at most "
-            f"{MOST_BRANCHES} are allowed. Observe some of them."
+            f"The best states of the parents of {names} are found for each of their {in_digits(size)} joint states; at "
+            f"most {MOST_BRANCHES} are allowed. Observe some of them."
         )
     for codes in itertools.product(*(range(v.num_states) for v in children.values())):
         known = dict(zip(children, codes, strict=True))

@@ -25,7 +25,7 @@ from sepset.inference.compiled.readback import drawer, most_probable, read_back
 from sepset.inference.compiled.run import Run, TensorRun
 from sepset.inference.compiled.store import FactorStore, FactorValues
 from sepset.inference.method import Answer, Best
-from sepset.inference.plan import EliminationPlan
+from sepset.inference.plan import EliminationPlan, refuse_cores
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete
@@ -51,6 +51,7 @@ class TableEngine:
     def __init__(self, problem: Problem, compiler: Compiler, store: FactorStore | None = None) -> None:
         self.problem = problem
         self.compiler = compiler
+        self._has_own_values = store is None
         if store is not None:
             self.store = store
 
@@ -91,6 +92,7 @@ class TableEngine:
 
     def marginals(self, evidence: Evidence) -> tuple[Reader, float]:
         """A reader of single marginals (findings as point masses), by two sweeps per group of targets, and log Z."""
+        self._refuse_cores(evidence)
         pattern = self.compiler.narrowing.pattern(evidence)
         first = self._first(pattern, evidence) if self.compiler.is_new(pattern) else None
         if first is not None:
@@ -219,8 +221,14 @@ class TableEngine:
         """The compiled question of a kind about these targets, for the findings of this evidence."""
         compiler = self.compiler
         if kind in SUMS:
+            self._refuse_cores(evidence)
             return compiler.asked(kind, targets, compiler.narrowing.pattern(evidence), evidence)
         return compiler.asked(kind, targets, compiler.planner.pattern(evidence))
+
+    def _refuse_cores(self, evidence: Evidence) -> None:
+        """Raise if the graph alone tells that no order has tables that fit."""
+        if self._has_own_values and not evidence.weights:
+            refuse_cores(self.problem, evidence.codes, self.compiler.planner.settings.memory)
 
     def _run(self, question: Question, evidence: Evidence) -> Run:
         values, found = self.within(question.states, evidence)

@@ -6,6 +6,7 @@ Every executor takes a question, the factor values of a problem and findings, an
 from __future__ import annotations
 
 from sepset.base.arraytypes import Floats
+from sepset.inference import costs
 from sepset.inference.compiled.dense import run_dense
 from sepset.inference.compiled.logspace import run_log
 from sepset.inference.compiled.question import Question
@@ -45,6 +46,8 @@ def _run(
         if not run.is_wide:
             return run
         del run  # and its workspace, before there is another
+        is_late = question.nanoseconds > costs.NANOSECONDS_OF_A_SEARCH
+        return run_log(question, values, evidence, is_late=is_late)
     return run_log(question, values, evidence)
 
 

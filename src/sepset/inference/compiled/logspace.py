@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats
-from sepset.base.threads import NEVER, interruptible, spend
+from sepset.base.threads import NEVER, interruptible, spend, work_left
 from sepset.inference import costs
 from sepset.inference.compiled.dense import NO_READS, NO_SPANS, NOTHING
 from sepset.inference.compiled.question import Question
@@ -104,11 +104,16 @@ class LogRun(TensorRun):
         return values, float(totals[0])
 
 
-def run_log(question: Question, values: FactorValues, evidence: Evidence) -> LogRun:
-    """A run of the question in log space with these findings."""
+def run_log(question: Question, values: FactorValues, evidence: Evidence, *, is_late: bool = False) -> LogRun:
+    """A run of the question in log space with these findings.
+
+    Args:
+        is_late: whether a long run came before, so that it is too late for a refusal.
+    """
     from sepset.kernels.compiled.logspace import execute_log
 
-    spend(costs.NANOSECONDS_PER_LOG_PRODUCT * question.program.work)
+    work = costs.NANOSECONDS_PER_LOG_PRODUCT * question.program.work
+    spend(min(work, work_left()) if is_late else work)
     w, program = _filled(question, values.logs, evidence), question.program
 
     def run(cancel: Bytes) -> None:

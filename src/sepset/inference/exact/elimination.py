@@ -8,6 +8,7 @@ marginals; maxima with modes read backwards give MAP; sums with draws made backw
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import reduce
@@ -20,12 +21,13 @@ from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.base.membership import without
 from sepset.base.text import listing
+from sepset.base.threads import require_work, work_left
 from sepset.errors import NotClosed
 from sepset.factors.algebra import AnyVariable, Columns, Conditional, Factor
 from sepset.factors.table import Table
 from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference.buckets.evidencefactors import reduced_factors
-from sepset.inference.buckets.pool import product
+from sepset.inference.buckets.pool import ENTRY_NANOSECONDS, product
 from sepset.inference.exact.digits import canonical_loss
 from sepset.inference.gaussian.ancestry import AncestralAnswer, AncestralMarginals
 from sepset.inference.gaussian.widths import Widths, all_regressions
@@ -355,6 +357,8 @@ class PreparedElimination:
         over = self.problem.with_determined(over, evidence.observed, touched=evidence.weights)
         plan = self._best_plan(over, evidence)
         chosen = {self.problem.variables[v] for v in over}
+        if work_left() < math.inf and not self.problem.functions:
+            require_work(ENTRY_NANOSECONDS * plan.cost)
         try:
             with limited_rows(self.problem):
                 done = self._run(plan, plan.order, evidence, lambda v: MAX if v in chosen else SUM)
