@@ -55,17 +55,25 @@ MOST_BYTES = 1 << 31
 """The memory of the centered products of all contexts."""
 
 
-def no_rows(contexts: int, size: int) -> Parts:
-    """The moments of no rows over `size` columns; raises where they would take too much memory.
+def check_products(contexts: int, size: int) -> None:
+    """Raise where the centered products of so many columns would take too much memory.
 
-    >>> no_rows(1, 2)[1].tolist()
-    [[0.0, 0.0]]
+    >>> check_products(2, 1000)
     """
     if 8 * contexts * size**2 > MOST_BYTES:
         raise TooLarge(
             f"The products of {size:,} columns in {contexts:,} contexts take {readable(8 * contexts * size**2)}; the "
             f"most is {readable(MOST_BYTES)}. Use fewer columns, for example fewer parents."
         )
+
+
+def no_rows(contexts: int, size: int) -> Parts:
+    """The moments of no rows over `size` columns; raises where they would take too much memory.
+
+    >>> no_rows(1, 2)[1].tolist()
+    [[0.0, 0.0]]
+    """
+    check_products(contexts, size)
     return np.zeros(contexts), np.zeros((contexts, size)), np.zeros((contexts, size, size))
 
 
