@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import below, one_of, whole
 from sepset.base.display import Shown, Tabulated
+from sepset.base.extras import frame
 from sepset.base.foreign import often
-from sepset.base.frames import frame
 from sepset.base.frozen import Frozen, changed, fill
 from sepset.base.text import joined
 from sepset.cpds.counts import column, decode, num_rows_of

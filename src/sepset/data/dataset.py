@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, DTypeLike
 from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints, Objects
 from sepset.base.checks import generator, one_of, row_weights, whole
 from sepset.base.display import Shown, Tabulated
+from sepset.base.extras import FrameKind
 from sepset.base.foreign import often
-from sepset.base.frames import FrameKind
 from sepset.base.frozen import Frozen, fill, made
 from sepset.base.text import counted, listing
 from sepset.data.binding import REMEDY, bind_frame, missing_message

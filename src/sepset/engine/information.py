@@ -15,7 +15,7 @@ from sepset.base.axes import BELOW, axes_of, entitle, named_rows
 from sepset.base.checks import number, whole
 from sepset.base.display import Report, Shown, plain
 from sepset.base.entries import Answers
-from sepset.base.frames import FrameKind, frame
+from sepset.base.extras import FrameKind, frame
 from sepset.base.membership import without
 from sepset.base.text import listing, nearest
 from sepset.errors import ArgumentError, NotApplicable, ScopeError

@@ -13,7 +13,7 @@ from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.axes import axes_of, entitle, tornado
 from sepset.base.checks import fraction, whole
 from sepset.base.display import Plain, Report, Shown, Worded, plain
-from sepset.base.frames import FrameKind, frame
+from sepset.base.extras import FrameKind, frame
 from sepset.cpds.parameters import AnyParameters
 from sepset.engine.refitting import Curve, Refitted, Reweighted
 from sepset.errors import ArgumentError, NotApplicable

@@ -12,7 +12,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import one_of
 from sepset.base.display import Report, Shown, plain
-from sepset.base.frames import FrameKind
+from sepset.base.extras import FrameKind
 from sepset.base.text import joined, listing, nearest
 from sepset.data.dataset import Dataset
 from sepset.data.frames import whole_table

@@ -15,7 +15,7 @@ from sepset.base.axes import axes_of, check_bars, is_crowded, named_columns, nam
 from sepset.base.checks import fraction, generator, whole
 from sepset.base.display import Report, Shown, plain
 from sepset.base.entries import Entries
-from sepset.base.frames import frame
+from sepset.base.extras import frame
 from sepset.base.frozen import Frozen
 from sepset.base.memory import check_rows_fit, row_blocks
 from sepset.base.text import brief, joined, listing

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from sepset.base.frames import MAKERS, library_name
+from sepset.base.extras import MAKERS, library_name
 from sepset.base.text import listing
 from sepset.errors import ModelError
 from sepset.variables.variable import Discrete, plain

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.axes import axes_of, plain
 from sepset.base.display import Shown, Tabulated
-from sepset.base.frames import FrameKind, frame
+from sepset.base.extras import FrameKind, frame
 from sepset.base.frozen import fill, made
 from sepset.base.logarithms import log_sum
 from sepset.base.text import listing, readable

@@ -13,7 +13,7 @@ from sepset.base.arraytypes import Floats
 from sepset.base.axes import axes_of
 from sepset.base.checks import fraction, generator, whole
 from sepset.base.display import Report, Shown
-from sepset.base.frames import FrameKind, frame
+from sepset.base.extras import FrameKind, frame
 from sepset.base.frozen import fill, made
 from sepset.base.logarithms import LOG_2PI, log_sum
 from sepset.base.memory import check_rows_fit, row_blocks

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, overload
 from sepset.base.axes import ABOVE, BELOW, axes_of, entitle, named_rows
 from sepset.base.checks import whole
 from sepset.base.display import Report, Shown
-from sepset.base.frames import FrameKind, frame
+from sepset.base.extras import FrameKind, frame
 from sepset.base.text import listing
 from sepset.errors import ScopeError
 

@@ -16,7 +16,7 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.display import Report, Shown
 from sepset.base.entries import Answers
 from sepset.base.equality import same_value
-from sepset.base.frames import FrameKind, frame
+from sepset.base.extras import FrameKind, frame
 from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.base.text import nearest

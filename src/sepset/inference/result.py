@@ -18,7 +18,7 @@ from sepset.base.axes import BELOW, MOST_BARS, axes_of, check_bars, entitle, nam
 from sepset.base.display import Plain, Report, Shown, Tabulated, Worded
 from sepset.base.entries import Answers, Entries
 from sepset.base.equality import same_value
-from sepset.base.frames import FrameKind, frame
+from sepset.base.extras import FrameKind, frame
 from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest

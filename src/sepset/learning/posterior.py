@@ -19,7 +19,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import Seed, fraction, generator, number
 from sepset.base.display import Report, Shown, plain
-from sepset.base.frames import FrameKind, frame
+from sepset.base.extras import FrameKind, frame
 from sepset.base.text import counted, nearest
 from sepset.cpds.cpd import CPD, ParameterBlock
 from sepset.cpds.dirichletposterior import DirichletPosterior

@@ -193,14 +193,13 @@ def fill(
     loss: Floats,
     cancel: Bytes,
 ) -> None:
-    """Replace the missing values of each row by expectations, and compute the log density of the observed ones.
+    """Replace missing values of rows by expectations, and compute log densities of observed ones, unless canceled.
 
     Args:
         constant: for each group and coordinate the log density of no difference.
         tolerance: the largest difference that counts as zero without variance, relative to its terms.
         exact: the number of differences without variance.
         loss: bounds of the rounding error of each log density, in proportion to the unit and to its square.
-        cancel: a flag that ends the work.
     """
     size = entries.shape[1]
     place, error, slope = np.empty(size, np.int64), np.zeros(size), np.zeros(size)
@@ -208,7 +207,6 @@ def fill(
         if cancel[0]:
             return
         g, used, x = group[row], 0, values[row]
-        width = begin[g + 1] - begin[g]
         for i in range(size):
             if kinds[g, i] == 0:
                 continue
@@ -224,14 +222,13 @@ def fill(
                     slope[u] = slopes[own + k]
                     rounding += abs(slope[u]) * error[u]
             if kinds[g, i] == MISSING:
-                x[i], error[i] = mean, rounding + UNIT * terms
-                place[used] = i
+                x[i], error[i], place[used] = mean, rounding + UNIT * terms, i
                 used += 1
             else:
                 terms += abs(x[i])
                 rounding += UNIT * terms
                 if total[g, i] > 0.0:
-                    at, apart = begin[g] * size + i * width, x[i] - mean
+                    at, apart = begin[g] * size + i * (begin[g + 1] - begin[g]), x[i] - mean
                     ratio, unit = apart / total[g, i], UNIT * growth[g]
                     log_density[row] += constant[g, i] - 0.5 * apart * ratio
                     loss[0, row] += rounding * abs(ratio) + unit * (1.0 + apart * ratio)

@@ -13,7 +13,7 @@ from scipy import sparse
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import whole
 from sepset.base.display import Report, Shown
-from sepset.base.frames import FrameKind, frame
+from sepset.base.extras import FrameKind, frame
 from sepset.base.frozen import Frozen
 from sepset.base.text import counted, described, listing
 from sepset.errors import ScopeError

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bytes, Floats
 from sepset.base.display import Report, Shown, plain
-from sepset.base.frames import FrameKind, frame
+from sepset.base.extras import FrameKind, frame
 from sepset.base.lazy import lazy
 from sepset.base.text import described, nearest
 from sepset.errors import ArgumentError, NotApplicable, ScopeError

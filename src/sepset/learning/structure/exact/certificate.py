@@ -9,8 +9,8 @@ from typing import Any
 
 from sepset.base.checks import whole
 from sepset.base.display import Shown
+from sepset.base.extras import FrameKind, frame
 from sepset.base.foreign import translated
-from sepset.base.frames import FrameKind, frame
 from sepset.base.text import described
 from sepset.errors import ArgumentError
 from sepset.graphs.graph import DAG, Graph

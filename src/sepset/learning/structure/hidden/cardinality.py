@@ -17,8 +17,8 @@ import numpy as np
 from sepset.base.axes import axes_of
 from sepset.base.checks import whole
 from sepset.base.display import Report, Shown
+from sepset.base.extras import FrameKind, frame
 from sepset.base.foreign import translated
-from sepset.base.frames import FrameKind, frame
 from sepset.base.progress import Bar
 from sepset.base.text import described, listing, nearest
 from sepset.data.sources import Weights
