@@ -198,8 +198,7 @@ def fill(
     Args:
         constant: for each group and coordinate the log density of no difference.
         tolerance: the largest difference that counts as zero without variance, relative to its terms.
-        exact: the number of differences without variance.
-        loss: bounds of the rounding error of each log density, in proportion to the unit and to its square.
+        exact, loss: the number of differences without variance; bounds of the rounding error of each log density.
     """
     size = entries.shape[1]
     place, error, slope = np.empty(size, np.int64), np.zeros(size), np.zeros(size)
