@@ -193,12 +193,14 @@ def fill(
     loss: Floats,
     cancel: Bytes,
 ) -> None:
-    """Replace missing values of rows by expectations, and compute log densities of observed ones, unless canceled.
+    """Replace the missing values of each row by expectations, and compute the log density of the observed ones.
 
     Args:
         constant: for each group and coordinate the log density of no difference.
         tolerance: the largest difference that counts as zero without variance, relative to its terms.
-        exact, loss: the number of differences without variance; bounds of the rounding error of each log density.
+        exact: the number of differences without variance.
+        loss: bounds of the rounding error of each log density, in proportion to the unit and to its square.
+        cancel: a flag that ends the work.
     """
     size = entries.shape[1]
     place, error, slope = np.empty(size, np.int64), np.zeros(size), np.zeros(size)
@@ -215,8 +217,7 @@ def fill(
             for k in range(count):
                 u = above[start[i] + k]
                 part = slopes[own + k] * x[u]
-                mean += part
-                terms += abs(part)
+                mean, terms = mean + part, terms + abs(part)
                 if kinds[g, u] == MISSING:
                     slope[u] = slopes[own + k]
                     rounding += abs(slope[u]) * error[u]
