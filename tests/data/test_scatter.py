@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from sepset.data import scatter as scatters
+from sepset.data.columns import check_range
 from sepset.data.dataset import Dataset
 from sepset.data.scatter import (
     Scatter,
     Scatters,
     centered,
     centered_columns,
-    check_range,
     merged,
     moments_of,
     no_rows,

@@ -9,10 +9,10 @@ from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.data.sources import bind
-from sepset.errors import DataError, ModelError, ScopeError
+from sepset.errors import DataError, ModelError, ScopeError, TooLarge
 from sepset.graphs.graph import DAG
 from sepset.models.bayesnet import BayesNet
-from sepset.models.defaults import Template, require_rows, require_varying, template_of
+from sepset.models.defaults import Template, default_cpd, require_rows, require_varying, template_of
 from sepset.variables.variable import Discrete, Real
 
 COIN = Discrete("coin", ("head", "tail"))
@@ -151,3 +151,10 @@ def test_columns_that_vary():
     hollow = Dataset.from_codes([Real("r")], {"r": [np.nan, np.nan]})
     with pytest.raises(DataError, match="column 'r' has no values"):
         require_varying(hollow, "Fitting")
+
+
+def test_regressions_on_too_many_columns_are_refused_before_rows_are_read():
+    child, parents = Real("y"), [Real(f"x{i}") for i in range(20_000)]
+    with pytest.raises(TooLarge, match="20,001 columns in 3 contexts"):
+        default_cpd(child, [Discrete("c", 3), *parents])
+    assert len(default_cpd(child, parents[:1000]).given) == 1000

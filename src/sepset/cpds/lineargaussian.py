@@ -31,7 +31,8 @@ from sepset.cpds.priors.weights import WeightPrior
 from sepset.cpds.registry import Fields, discrete_and_real, registered
 from sepset.cpds.regressionparameters import RegressionParameters
 from sepset.cpds.sharedcovariance import SharedCovarianceParameters, check_shared
-from sepset.data.scatter import Scatter, Scatters, check_range
+from sepset.data.columns import check_range
+from sepset.data.scatter import Scatter, Scatters
 from sepset.errors import DataError, ModelError, NotApplicable, NotClosed, ScopeError
 from sepset.factors.algebra import AnyVariable, Columns, Scope, axis_of, check_scope, find, num_entries
 from sepset.factors.canonical import Cholesky

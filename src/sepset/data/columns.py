@@ -27,6 +27,9 @@ _BLOCK = 1 << 12  # floats that are looked at together: most columns of them are
 PRESENT = frozenset((str, int, bool))
 """The types whose values are never missing."""
 
+SMALLEST, LARGEST = 1e-140, 1e140
+"""Between these, sums of squares over any number of rows are floats with all their digits."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Levels:
@@ -392,3 +395,37 @@ def counts_absent(columns: Sequence[AnyInts | Floats], num_rows: int) -> Ints:
     if num_rows > WIDE_ROWS:
         return np.array([np.count_nonzero(absent(column)) for column in columns], np.int64)
     return np.asarray(absent_cells(columns, num_rows).sum(axis=1), np.int64)
+
+
+def check_range(columns: Sequence[Floats] | Floats, names: Sequence[str], need: str, start: int | None = None) -> None:
+    """Raise for numbers that are not finite, and for columns whose squares are too large or too small to be floats.
+
+    Args:
+        columns: one after the other, or the rows of a matrix.
+        names: of the columns.
+        need: what an error begins with.
+        start: the number of the first row, where these are some of the rows; small numbers are then let pass.
+
+    >>> check_range([np.array([1.0, -1e200])], ["x"], "This needs finite rows")
+    Traceback (most recent call last):
+    sepset.errors.DataError: Column 'x' holds numbers up to 1e+200, whose squares are not floats. Rescale it so that ...
+    """
+    top = _largest(columns)
+    bad = ~((top < LARGEST) & ((top > SMALLEST) | (top == 0.0) | (start is not None)))
+    if not bad.any():
+        return
+    place = int(bad.argmax())
+    if np.isfinite(top[place]):
+        raise DataError(
+            f"Column {names[place]!r} holds numbers up to {top[place]:.3g}, whose squares are not floats. Rescale it "
+            f"so that its largest number lies between {SMALLEST:g} and {LARGEST:g}."
+        )
+    row = int((~np.isfinite(columns[place])).argmax())
+    raise DataError(f"{need}. Column {names[place]!r}, row {(start or 0) + row}: {columns[place][row]}.")
+
+
+def _largest(columns: Sequence[Floats] | Floats) -> Floats:
+    """The largest size of a number in each column; NaN where one is NaN. Long columns are looked at one by one."""
+    if isinstance(columns, np.ndarray) and columns.shape[1] < 64 * len(columns):
+        return np.asarray(np.abs(columns).max(axis=1, initial=0.0))
+    return np.array([np.maximum(column.max(initial=0.0), -column.min(initial=0.0)) for column in columns])

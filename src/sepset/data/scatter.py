@@ -36,6 +36,7 @@ from sepset.base.leastsquares import (
 )
 from sepset.base.matrices import decomposed, product
 from sepset.base.text import readable
+from sepset.data.columns import check_range
 from sepset.data.dataset import Dataset
 from sepset.data.families import Scope
 from sepset.errors import DataError, TooLarge
@@ -43,9 +44,6 @@ from sepset.variables.variable import Vector
 
 Parts = tuple[Floats, Floats, Floats]
 """Counts, means and scatters, with one axis over contexts."""
-
-SMALLEST, LARGEST = 1e-140, 1e140
-"""Between these, sums of squares over any number of rows are floats with all their digits."""
 
 _CELLS, _FEWEST = 1 << 15, 1 << 10  # of a block whose product is taken at once: numbers in all, but not fewer rows
 _ROUNDING = 1e-9  # of a scatter's size: what taking rows away again may leave below zero
@@ -55,17 +53,25 @@ MOST_BYTES = 1 << 31
 """The memory of the centered products of all contexts."""
 
 
-def no_rows(contexts: int, size: int) -> Parts:
-    """The moments of no rows over `size` columns; raises where they would take too much memory.
+def check_products(contexts: int, size: int) -> None:
+    """Raise where the centered products of so many columns would take too much memory.
 
-    >>> no_rows(1, 2)[1].tolist()
-    [[0.0, 0.0]]
+    >>> check_products(2, 1000)
     """
     if 8 * contexts * size**2 > MOST_BYTES:
         raise TooLarge(
             f"The products of {size:,} columns in {contexts:,} contexts take {readable(8 * contexts * size**2)}; the "
             f"most is {readable(MOST_BYTES)}. Use fewer columns, for example fewer parents."
         )
+
+
+def no_rows(contexts: int, size: int) -> Parts:
+    """The moments of no rows over `size` columns; raises where they would take too much memory.
+
+    >>> no_rows(1, 2)[1].tolist()
+    [[0.0, 0.0]]
+    """
+    check_products(contexts, size)
     return np.zeros(contexts), np.zeros((contexts, size)), np.zeros((contexts, size, size))
 
 
@@ -218,40 +224,6 @@ def _places(rows: Dataset, scope: Scope) -> Ints:
     for variable in scope:
         places = places * variable.num_states + rows.codes(variable)
     return places
-
-
-def check_range(columns: Sequence[Floats] | Floats, names: Sequence[str], need: str, start: int | None = None) -> None:
-    """Raise for numbers that are not finite, and for columns whose squares are too large or too small to be floats.
-
-    Args:
-        columns: one after the other, or the rows of a matrix.
-        names: of the columns.
-        need: what an error begins with.
-        start: the number of the first row, where these are some of the rows; small numbers are then let pass.
-
-    >>> check_range([np.array([1.0, -1e200])], ["x"], "This needs finite rows")
-    Traceback (most recent call last):
-    sepset.errors.DataError: Column 'x' holds numbers up to 1e+200, whose squares are not floats. Rescale it so that ...
-    """
-    top = _largest(columns)
-    bad = ~((top < LARGEST) & ((top > SMALLEST) | (top == 0.0) | (start is not None)))
-    if not bad.any():
-        return
-    place = int(bad.argmax())
-    if np.isfinite(top[place]):
-        raise DataError(
-            f"Column {names[place]!r} holds numbers up to {top[place]:.3g}, whose squares are not floats. Rescale it "
-            f"so that its largest number lies between {SMALLEST:g} and {LARGEST:g}."
-        )
-    row = int((~np.isfinite(columns[place])).argmax())
-    raise DataError(f"{need}. Column {names[place]!r}, row {(start or 0) + row}: {columns[place][row]}.")
-
-
-def _largest(columns: Sequence[Floats] | Floats) -> Floats:
-    """The largest size of a number in each column; NaN where one is NaN. Long columns are looked at one by one."""
-    if isinstance(columns, np.ndarray) and columns.shape[1] < 64 * len(columns):
-        return np.asarray(np.abs(columns).max(axis=1, initial=0.0))
-    return np.array([np.maximum(column.max(initial=0.0), -column.min(initial=0.0)) for column in columns])
 
 
 def add_by_context(places: Ints, rows: Floats, weights: Floats, parts: Parts) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.data.frames import is_lazy, opened_frame
+from sepset.data.scatter import check_products
 from sepset.data.sources import names_of
 from sepset.data.suggestions import suggested_variables
 from sepset.errors import DataError, ModelError, ScopeError
@@ -31,6 +33,9 @@ PURPOSE = "Learning from a graph"
 
 DISCRETE = frozenset((Discrete,))
 """The type of the variables that tables are over."""
+
+MANY = 1000
+"""Real parents from which the products of their columns may be too large to be fitted."""
 
 
 class Inferred(NamedTuple):
@@ -136,7 +141,10 @@ def default_cpd(child: AnyVariable, parents: Iterable[AnyVariable]) -> CPD:
                 f"variables=[Discrete({reals[0].name!r}, ...)]."
             )
         return TableCPD.uniform(child, given=known)  # type: ignore[arg-type]  # none is real
-    return LinearGaussian.standard(child, tuple(reals), by=tuple(p for p in known if isinstance(p, Discrete)))
+    states = tuple(p for p in known if isinstance(p, Discrete))
+    if len(reals) >= MANY:  # before anything is read for it
+        check_products(math.prod(p.num_states for p in states), len(reals) + 1)
+    return LinearGaussian.standard(child, tuple(reals), by=states)
 
 
 def _variables(dag: DAG, data: object, given: Iterable[AnyVariable]) -> Inferred:

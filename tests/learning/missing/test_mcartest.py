@@ -278,3 +278,11 @@ def test_offsets_and_units_do_not_matter():
         mcar_test({f"x{j}": column for j, column in enumerate(rows.T)}) for rows in (x, units * x, units * x + away)
     ]
     assert [t.statistic for t in tests[1:]] == pytest.approx([tests[0].statistic] * 2, rel=1e-9)
+
+
+def test_comparisons_of_too_many_discrete_columns_are_refused():
+    codes = np.random.default_rng(0).integers(-1, 2, (3000, 80))
+    variables = [ss.Discrete(f"v{i}") for i in range(len(codes))]
+    rows = ss.Dataset.from_codes(variables, {v.name: c for v, c in zip(variables, codes, strict=True)})
+    with pytest.raises(ss.TooLarge, match="3,000 columns with 3,000 that miss cells"):
+        ss.missing.mcar_test(rows)

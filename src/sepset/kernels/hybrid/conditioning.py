@@ -208,7 +208,6 @@ def fill(
         if cancel[0]:
             return
         g, used, x = group[row], 0, values[row]
-        width = begin[g + 1] - begin[g]
         for i in range(size):
             if kinds[g, i] == 0:
                 continue
@@ -218,20 +217,18 @@ def fill(
             for k in range(count):
                 u = above[start[i] + k]
                 part = slopes[own + k] * x[u]
-                mean += part
-                terms += abs(part)
+                mean, terms = mean + part, terms + abs(part)
                 if kinds[g, u] == MISSING:
                     slope[u] = slopes[own + k]
                     rounding += abs(slope[u]) * error[u]
             if kinds[g, i] == MISSING:
-                x[i], error[i] = mean, rounding + UNIT * terms
-                place[used] = i
+                x[i], error[i], place[used] = mean, rounding + UNIT * terms, i
                 used += 1
             else:
                 terms += abs(x[i])
                 rounding += UNIT * terms
                 if total[g, i] > 0.0:
-                    at, apart = begin[g] * size + i * width, x[i] - mean
+                    at, apart = begin[g] * size + i * (begin[g + 1] - begin[g]), x[i] - mean
                     ratio, unit = apart / total[g, i], UNIT * growth[g]
                     log_density[row] += constant[g, i] - 0.5 * apart * ratio
                     loss[0, row] += rounding * abs(ratio) + unit * (1.0 + apart * ratio)

@@ -127,11 +127,10 @@ def spread_twofold(
                 if abs(f[0, c]) <= ROUNDING * count * terms[c]:
                     f[0, c], f[1, c] = 0.0, 0.0
             if kinds[g, i] == MISSING:
-                slot[i] = used
                 for c in range(used):
                     F[0, used * width + c], F[1, used * width + c] = f[0, c], f[1, c]
                 F[0, used * width + used] = 1.0
-                D[0, used], D[1, used] = total[0, g, i], 0.0
+                slot[i], D[0, used], D[1, used] = used, total[0, g, i], 0.0
                 used += 1
             elif used > 0:
                 known, low = _measure(F, D, work, used, width, total[0, g, i])

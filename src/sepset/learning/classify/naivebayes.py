@@ -20,10 +20,10 @@ from sepset.base.arraytypes import Floats
 from sepset.base.checks import row_weights
 from sepset.base.foreign import translated
 from sepset.base.text import listing
+from sepset.data.columns import check_range
 from sepset.data.dataset import Dataset
 from sepset.data.files import read_dataset
 from sepset.data.frames import in_row_order
-from sepset.data.scatter import check_range
 from sepset.data.sources import num_columns
 from sepset.errors import DataError, ScopeError
 from sepset.graphs.graph import DAG

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from sepset.cpds.priors.regression import NormalGamma
+from sepset.data.columns import check_range
 from sepset.data.dataset import Dataset
-from sepset.data.scatter import check_range
 from sepset.errors import DataError
 from sepset.variables.variable import Discrete
 

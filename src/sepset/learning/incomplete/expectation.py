@@ -19,8 +19,8 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.parameters import AnyParameters
+from sepset.data.columns import check_range
 from sepset.data.dataset import Dataset
-from sepset.data.scatter import check_range
 from sepset.engine.bound import Bound
 from sepset.errors import ArgumentError, DataError, NotApplicable
 from sepset.factors.algebra import Columns

@@ -32,6 +32,7 @@ import numpy as np
 from sepset.base.arraytypes import AnyInts, Bools, Floats, Ints
 from sepset.base.display import Shown
 from sepset.base.foreign import translated
+from sepset.base.text import readable
 from sepset.data.dataset import Dataset
 from sepset.data.missingness import patterns_of
 from sepset.data.sources import as_dataset
@@ -41,6 +42,9 @@ from sepset.inference.result import Guarantee, Status
 from sepset.learning.assessment import Assessment
 from sepset.learning.missing.gaussian import incomplete_gaussian, pattern_moments, solve
 from sepset.variables.variable import Discrete, State, VariableLike
+
+MOST_BYTES, MOST_PRODUCTS = 4.0 * 2**30, 1e13
+"""The memory and the multiplications, about half an hour of them, that comparisons of discrete columns may take."""
 
 MOST_COLUMNS = 4096
 """The most columns of the test over real ones: each step of EM is cubic in their number."""
@@ -198,6 +202,7 @@ def _by_pairs(rows: Dataset, columns: Sequence[Discrete]) -> MCARTestResult:
     share = np.ones(rows.num_rows) if rows.weights is None else rows.weights
     hidden = np.stack([rows.is_missing(v) for v in columns], axis=1)
     counted = hidden[:, _often(hidden, share)].astype(np.float64)
+    _check_pairs(len(columns), *counted.shape)
     known = [_whitened(v, rows.codes(v), share, counted) for v in columns]
     apart = [_centered(counted, one.seen, share) for one in known]
     statistic, freedom = 0.0, 0.0
@@ -211,6 +216,17 @@ def _by_pairs(rows: Dataset, columns: Sequence[Discrete]) -> MCARTestResult:
     used = hidden[(share > 0) & ~hidden.all(axis=1)]
     num_patterns = len(patterns_of(used)[0])
     return _tested(statistic / ratio, freedom / ratio, num_patterns, Status.COMPLETED)
+
+
+def _check_pairs(num_columns: int, num_rows: int, num_hidden: int) -> None:
+    """Raise where comparing all pairs takes too much memory or too long."""
+    size, work = 8.0 * num_columns * num_rows * num_hidden, 0.5 * num_rows * (num_columns * num_hidden) ** 2.0
+    if size > MOST_BYTES or work > MOST_PRODUCTS:
+        raise TooLarge(
+            f"The test compares {num_columns:,} columns with {num_hidden:,} that miss cells, and all of those "
+            f"comparisons with each other: {readable(size)} and {work:.2g} products; the most is "
+            f"{readable(MOST_BYTES)} and {MOST_PRODUCTS:.0e}. Test some of the variables: data.select([...])."
+        )
 
 
 def _often(hidden: Bools, share: Floats) -> Ints:

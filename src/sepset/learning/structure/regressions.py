@@ -132,7 +132,7 @@ def added_residuals(child: int, parents: tuple[int, ...], candidates: Ints, scat
 
 
 def _given(scatter: Floats, parents: list[int], child: int, candidates: Ints) -> tuple[float, Floats, Floats]:
-    """What parents leave of the squares of a child, of its products with candidates, and of their squares."""
+    """The squares of a child that parents leave, its products with candidates, and their squares."""
     scale = np.sqrt(np.diagonal(scatter)[parents])
     inner = scatter[np.ix_(parents, parents)] / np.outer(scale, scale)
     cross = scatter[np.ix_(parents, [child, *candidates.tolist()])] / scale[:, None]

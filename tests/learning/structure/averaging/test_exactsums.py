@@ -7,10 +7,12 @@ import itertools
 import numpy as np
 import pytest
 
+from sepset.api.structure import structure_posterior
 from sepset.cpds.priors.dirichlet import K2, BDeu
 from sepset.errors import NotApplicable, TooLarge
+from sepset.learning.structure.averaging.alongorder import AlongOrder
 from sepset.learning.structure.averaging.exactsums import KoivistoSood, TianHe
-from sepset.learning.structure.averaging.exhaustive import Exhaustive
+from sepset.learning.structure.averaging.exhaustive import BestStructures, Exhaustive
 from sepset.learning.structure.averaging.posterior import reachability
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.constraints import Constraints
@@ -106,8 +108,11 @@ def test_one_column_and_refusals():
         _ = TianHe(num_graphs=0).average(one).graphs
 
 
-@pytest.mark.parametrize("method", [TianHe(), KoivistoSood(), Exhaustive()], ids=repr)
-def test_very_many_columns_are_refused(method):
-    task = StructureTask(Columns.of({f"x{i}": [0, 1, 0, 1] for i in range(1500)}), BDeu(1.0))
+@pytest.mark.parametrize(
+    "method", [TianHe(), KoivistoSood(), Exhaustive(), BestStructures(), AlongOrder(["x0"])], ids=repr
+)
+def test_very_many_columns_are_refused_before_rows_are_read(method):
     with pytest.raises(TooLarge, match=r"1,?500"):
-        method.average(task)
+        method.check_columns(1500)
+    with pytest.raises(TooLarge, match=r"1,?500"):
+        structure_posterior({f"x{i}": [[]] for i in range(1500)}, method=method)

@@ -23,6 +23,7 @@ def test_all_moves_are_listed_with_their_gains() -> None:
         other = SearchedGraph(task.scorer, task.allowed, graph.parents_of())
         other.make(move)
         assert other.score - graph.score == pytest.approx(move.gain, abs=1e-7)
+    assert list(moves(graph, 0.0)) == [move for move in found if move.gain > 0.0]
 
 
 def test_perturbed_weights() -> None:

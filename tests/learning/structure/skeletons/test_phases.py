@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from sepset.api.structure import learn_structure
 from sepset.errors import TooLarge
 from sepset.graphs.equivalence import cpdag, immoralities
 from sepset.graphs.graph import DAG, skeleton
@@ -54,3 +55,11 @@ def test_phases_ask_less_than_all_sets():
     dag = random_dag(8, 0.25, 0)
     cheng = Cheng(test=DSeparation(dag)).ask(dag.nodes)
     assert cheng.num_tests < SGS(test=DSeparation(dag)).ask(dag.nodes).num_tests
+
+
+@pytest.mark.parametrize("method", [SGS(), IC()], ids=repr)
+def test_all_sets_of_very_many_columns_are_refused_before_rows_are_read(method):
+    with pytest.raises(TooLarge, match=r"All sets of 16000 columns are up to about 9.662e\+4823 tests"):
+        method.check_columns(16_000)
+    with pytest.raises(TooLarge, match="All sets of 1500 columns"):
+        learn_structure({f"x{i}": [[]] for i in range(1500)}, method=method)

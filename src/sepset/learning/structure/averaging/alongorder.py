@@ -17,7 +17,7 @@ from sepset.base.frozen import fill
 from sepset.inference.result import Guarantee
 from sepset.learning.structure.averaging.posterior import StructurePosteriorResult, as_edges
 from sepset.learning.structure.ending import all_or_nothing
-from sepset.learning.structure.exact.families import score_table
+from sepset.learning.structure.exact.families import check_columns, score_table
 from sepset.learning.structure.exact.knownorder import KnownOrder
 from sepset.learning.structure.learned import StructureTask
 
@@ -49,6 +49,10 @@ class AlongOrder:
     def __post_init__(self) -> None:
         fill(self, order=tuple(self.order))
         whole("AlongOrder(num_graphs=)", self.num_graphs)
+
+    def check_columns(self, num_columns: int) -> None:
+        """Raise if there are more columns than all of whose families can be scored."""
+        check_columns(num_columns)
 
     @all_or_nothing
     def average(self, task: StructureTask) -> StructurePosteriorResult:

@@ -62,6 +62,10 @@ class KoivistoSood:
     def __post_init__(self) -> None:
         whole("KoivistoSood(num_graphs=)", self.num_graphs)
 
+    def check_columns(self, num_columns: int) -> None:
+        """Raise if there are more columns than all of whose orders can be summed."""
+        check_columns(num_columns)
+
     @all_or_nothing
     def average(self, task: StructureTask) -> StructurePosteriorResult:
         """The posterior."""
@@ -109,17 +113,22 @@ class TianHe:
     def __post_init__(self) -> None:
         whole("TianHe(num_graphs=)", self.num_graphs)
 
-    @all_or_nothing
-    def average(self, task: StructureTask) -> StructurePosteriorResult:
-        """The posterior."""
-        n = len(task.columns)
-        check_columns(n)
+    def check_columns(self, num_columns: int) -> None:
+        """Raise if there are more columns than all of whose DAGs can be summed."""
+        check_columns(num_columns)
+        n = num_columns
         if n > MOST_DAG_COLUMNS:
             raise TooLarge(
                 f"TianHe() sums over pairs of subsets of {n} columns, which takes about {readable(needs(n)[0])} and "
                 f"{costs.SECONDS_PER_PAIR * n * 3.0**n:.2g} s; the most is {MOST_DAG_COLUMNS} columns. "
                 "Use PartitionMCMC(), or KoivistoSood() for orders."
             )
+
+    @all_or_nothing
+    def average(self, task: StructureTask) -> StructurePosteriorResult:
+        """The posterior."""
+        n = len(task.columns)
+        self.check_columns(n)
         made = _Sums.of(task)
         scale = made.scale()
         totals, slopes = np.zeros(1 << n), np.zeros_like(made.sums)

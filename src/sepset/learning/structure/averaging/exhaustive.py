@@ -14,7 +14,7 @@ from sepset.inference.result import Guarantee
 from sepset.learning.structure.averaging.posterior import StructurePosteriorResult, as_edges
 from sepset.learning.structure.ending import all_or_nothing
 from sepset.learning.structure.exact.enumeration import all_parents, all_scores
-from sepset.learning.structure.exact.families import score_table
+from sepset.learning.structure.exact.families import check_columns, score_table
 from sepset.learning.structure.exact.kbest import k_best
 from sepset.learning.structure.learned import StructureTask
 
@@ -33,10 +33,14 @@ class Exhaustive:
     ignores_start: ClassVar[bool] = True
     keeps_checkpoint: ClassVar[bool] = False
 
+    def check_columns(self, num_columns: int) -> None:
+        """Raise if there are more columns than all of whose DAGs can be listed."""
+        all_parents(num_columns)
+
     @all_or_nothing
     def average(self, task: StructureTask) -> StructurePosteriorResult:
         """The posterior over all DAGs."""
-        all_parents(len(task.columns))  # refused before scores are computed
+        self.check_columns(len(task.columns))  # refused before scores are computed
         scores = all_scores(score_table(task.scorer, task.allowed))
         kept = scores > -np.inf
         return over_list(self, task, all_parents(len(task.columns))[kept], scores[kept], Guarantee.EXACT)
@@ -69,6 +73,10 @@ class BestStructures:
         whole("BestStructures(k=)", self.k, least=1)
         if self.window is not None:
             number("BestStructures(window=)", self.window, least=1, otherwise="None")
+
+    def check_columns(self, num_columns: int) -> None:
+        """Raise if there are more columns than all of whose DAGs can be compared."""
+        check_columns(num_columns)
 
     @all_or_nothing
     def average(self, task: StructureTask) -> StructurePosteriorResult:

@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 
+from sepset.base.arraytypes import Floats
 from sepset.base.checks import fraction, number, whole
 from sepset.inference.iterate import keeping
 from sepset.kernels.structure.climbing import ADD, DELETE, REVERSE
@@ -46,19 +47,25 @@ class FirstAscent(SearchInRounds):
         return Round(graph.parents_of(), state.rounds < self.restarts)
 
 
-def moves(graph: SearchedGraph) -> Iterator[Move]:
-    """All legal moves."""
-    for kind, pairs in ((ADD, ~graph.edges), (DELETE, graph.edges), (REVERSE, graph.edges)):
-        for x, y in np.argwhere(pairs & (graph.gains > -np.inf)).tolist():
-            gain = float(graph.gains[x, y]) + (float(graph.gains[y, x]) if kind == REVERSE else 0.0)
-            move = Move(kind, x, y, gain)
-            if graph.is_legal(move):
-                yield move
+def moves(graph: SearchedGraph, above: float = -math.inf) -> Iterator[Move]:
+    """All legal moves that gain more than a number, additions first, by source and then target."""
+    for kind in (ADD, DELETE, REVERSE):
+        for x in range(graph.n):
+            gains = _reversed_gains(graph, x) if kind == REVERSE else graph.gains[x]
+            for y in np.flatnonzero((graph.edges[x] == (kind != ADD)) & (gains > above)).tolist():
+                move = Move(kind, x, y, float(gains[y]))
+                if graph.is_legal(move):
+                    yield move
+
+
+def _reversed_gains(graph: SearchedGraph, x: int) -> Floats:
+    with np.errstate(invalid="ignore"):  # a move that is forbidden from a family that is impossible
+        return np.asarray(graph.gains[x] + graph.gains[:, x])
 
 
 def first_improving(graph: SearchedGraph, rng: np.random.Generator) -> Move | None:
     """The first legal move that improves, in a random order; None if none does."""
-    improving = [move for move in moves(graph) if move.gain > TOLERANCE]
+    improving = list(moves(graph, TOLERANCE))
     return improving[int(rng.integers(len(improving)))] if improving else None
 
 

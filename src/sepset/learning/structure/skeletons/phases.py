@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 
@@ -59,10 +60,12 @@ def separate_by_one_subset(
 def _refuse_many(n: int, max_condition: int | None) -> None:
     others = max(n - 2, 0)
     largest = others if max_condition is None else min(max_condition, others)
-    count = math.comb(n, 2) * sum(math.comb(others, k) for k in range(largest + 1))
+    sets = 1 << others if largest == others else sum(math.comb(others, k) for k in range(largest + 1))
+    count = math.comb(n, 2) * sets
     if count > MOST_TESTS:
+        many = f"{count:,}" if count < 10**12 else f"about {Decimal(count):.4g}"
         raise TooLarge(
-            f"All sets of {n} columns are up to {count:,} tests; the most is {MOST_TESTS:,}. Use PC, or max_condition=."
+            f"All sets of {n} columns are up to {many} tests; the most is {MOST_TESTS:,}. Use PC, or max_condition=."
         )
 
 
@@ -161,6 +164,10 @@ class SGS(ClassMethod):
     MixedGraph(A -> C; B -> C)
     """
 
+    def check_columns(self, num_columns: int) -> None:
+        """Raise if there are more columns than all of whose sets can be tested."""
+        _refuse_many(num_columns, self.max_condition)
+
     def _search(self, queries: Queries, found: Skeleton, knowledge: Knowledge) -> None:
         separate_by_every_subset(queries, found, knowledge, self.max_condition)
 
@@ -183,6 +190,10 @@ class IC(ClassMethod):
     >>> IC(test=DSeparation(DAG.parse("A -> C <- B"))).ask("ABC").graph
     MixedGraph(A -> C; B -> C)
     """
+
+    def check_columns(self, num_columns: int) -> None:
+        """Raise if there are more columns than all of whose sets can be tested."""
+        _refuse_many(num_columns, self.max_condition)
 
     def _search(self, queries: Queries, found: Skeleton, knowledge: Knowledge) -> None:
         separate_by_one_subset(queries, found, knowledge, self.max_condition)

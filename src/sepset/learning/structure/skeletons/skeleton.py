@@ -80,7 +80,7 @@ class Skeleton:
 
     def pairs(self) -> list[Pair]:
         """The joined pairs in order."""
-        return [(int(x), int(y)) for x, y in np.argwhere(np.triu(self.adjacent))]
+        return [(x, y) for x, row in enumerate(self.adjacent) for y in (x + np.flatnonzero(row[x:])).tolist()]
 
     def remove(self, x: int, y: int, given: Sequence[int]) -> None:
         """Take two variables apart, which a set separates."""
