@@ -116,7 +116,8 @@ def largest(world, given):
 @pytest.mark.parametrize(
     ("shape", "num", "kind", "most"),
     [("chain", 40, "or", 8), ("chain", 200, "or", 8), ("chain", 200, "max", 18), ("tree", 200, "or", 16),
-     ("tree", 200, "max", 54), ("grid", 100, "or", 16), ("grid", 100, "max", 36), ("chain", 40, "logistic", 2 * 39 * 40)],
+     ("tree", 200, "max", 54), ("grid", 100, "or", 16), ("grid", 100, "max", 36),
+     ("chain", 40, "logistic", 2 * 39 * 40)],
 )  # fmt: skip
 def test_tables_have_the_width_of_the_causes_whatever_their_names(shape, num, kind, most):
     assert {largest(World(shape, kind, num, names=seed), ["f"]) <= most for seed in range(4)} == {True}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.factors.lines import BY_NAME
+from sepset.factors.chains import BY_NAME
 from sepset.models.lines import line_through
 
 
