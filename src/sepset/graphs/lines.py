@@ -42,7 +42,7 @@ def line_of(pairs: Ints, chains: Sequence[Ints], num_nodes: int) -> Ints:
     Tested by: graphs/test_lines.py::test_trees_and_grids_have_few_open_nodes
 
     >>> line_of(np.array([[2, 0], [1, 2]]), [np.arange(4)], 4).tolist()
-    [0, 2, 1, 3]
+    [2, 0, 1, 3]
     """
     joined = np.concatenate([pairs, *(_star(chain) for chain in chains)])
     if len(chains) == 1:  # it has no order of its own
