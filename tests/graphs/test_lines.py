@@ -33,7 +33,7 @@ GRAPHS = {
     "2 x 12": (nx.grid_2d_graph(2, 12), 2),
     "4 x 9": (nx.grid_2d_graph(4, 9), 4),
     "binary tree": (nx.balanced_tree(2, 5), 5),
-    "caterpillar": (nx.Graph([*((i, i + 1) for i in range(15)), *((i, 100 + 2 * i + k) for i in range(15) for k in (0, 1))]), 2),
+    "caterpillar": (nx.Graph([*((i, i + 1) for i in range(15)), *((i // 2, 100 + i) for i in range(30))]), 2),
     "star of paths": (nx.Graph((0 if i % 8 == 0 else i, i + 1) for i in range(48)), 2),
     "apart": (nx.disjoint_union(nx.grid_2d_graph(3, 7), nx.balanced_tree(2, 4)), 4),
 }  # fmt: skip

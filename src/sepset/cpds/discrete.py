@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeGuard, cast
 
@@ -22,6 +22,7 @@ from sepset.cpds.cpd import ContextIndependence, ParameterBlock
 from sepset.cpds.parameters import AnyParameters
 from sepset.errors import ModelError, ScopeError, TooLarge
 from sepset.factors.algebra import Columns, Factor, Scope, check_scope, check_size, find, num_entries
+from sepset.factors.chains import BY_NAME, Line
 from sepset.factors.decomposition import Concave, Decomposition, Unfilled, defined_last
 from sepset.factors.labels import MOST_SHOWN, conditional, cut, name_of
 from sepset.semiring import SUM, Semiring
@@ -328,6 +329,31 @@ class DiscreteCPD(Frozen, Tabulated):
 
     def __repr__(self) -> str:
         return self.label
+
+
+class ChainedCPD(DiscreteCPD):
+    """A CPD of many parents that is a chain of small factors: shared parts of noisy and logistic CPDs.
+
+    A network gives all its chains one line, which depends on the other CPDs. Whoever counts along the factors of a CPD
+    asks the same CPD for its order: another of equal parameters may have another one.
+    """
+
+    __slots__ = ("line",)
+    line: Line
+    """Along which the chain runs; by name if the CPD belongs to no network."""
+
+    def _init(self, child: Discrete, given: object, block: ParameterBlock | str | None) -> None:
+        super()._init(child, given, block)
+        fill(self, line=BY_NAME)
+
+    def along(self, line: Line) -> Self:
+        """The same CPD with its chain along a line; one that has a line keeps it."""
+        return self if self.line else self._with(line=line)
+
+    @property
+    def _order(self) -> Sequence[int]:
+        """The places of the parents along the chain."""
+        return self.line.order(self.parents)
 
 
 def _table(cpd: DiscreteCPD) -> Factor:

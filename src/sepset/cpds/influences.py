@@ -22,9 +22,8 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.factors.algebra import num_entries
-from sepset.factors.chains import RunningSums, have_many_sums
+from sepset.factors.chains import BY_NAME, Line, RunningSums, have_many_sums
 from sepset.factors.decomposition import Concave, Decomposition
-from sepset.factors.lines import BY_NAME, Line
 from sepset.factors.table import Table
 from sepset.kernels.buckets.causes import REST
 from sepset.variables.variable import Discrete, Domain

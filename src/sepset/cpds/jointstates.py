@@ -10,7 +10,6 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.frozen import fill
-from sepset.cpds.chained import ChainedCPD
 from sepset.cpds.counts import (
     Configurations,
     checked_configurations,
@@ -21,14 +20,14 @@ from sepset.cpds.counts import (
     states_of,
     unseen_message,
 )
-from sepset.cpds.discrete import DiscreteCPD
+from sepset.cpds.discrete import ChainedCPD, DiscreteCPD
 from sepset.cpds.parameters import AnyParameters, Contexts, Parameters, PriorTerm, S, weighted
 from sepset.cpds.priors.dirichlet import RowPrior
 from sepset.errors import DataError, NotApplicable, TooLarge
 from sepset.factors.algebra import Columns, num_entries
+from sepset.factors.chains import BY_NAME, Line
 from sepset.factors.decomposition import Decomposition
 from sepset.factors.labels import name_of
-from sepset.factors.lines import BY_NAME, Line
 from sepset.factors.table import Table
 from sepset.semiring import SUM, Semiring
 from sepset.variables.variable import Discrete

@@ -19,11 +19,10 @@ from sepset.base.frames import by_label
 from sepset.base.frozen import fill, read_only
 from sepset.base.lazy import lazy
 from sepset.base.optimize import log_softmax, minimize, minimize_sparse, softmax
-from sepset.cpds.chained import ChainedCPD
 from sepset.cpds.contexts import by_state, shown_terms, titles
 from sepset.cpds.counts import Configurations, column, num_rows_of
 from sepset.cpds.cpd import ParameterBlock
-from sepset.cpds.discrete import chunks, discrete_scope
+from sepset.cpds.discrete import ChainedCPD, chunks, discrete_scope
 from sepset.cpds.jointstates import JointStates
 from sepset.cpds.parameters import ImaginaryRows, PriorTerm
 from sepset.cpds.priors.dirichlet import RowPrior

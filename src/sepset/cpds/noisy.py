@@ -16,11 +16,10 @@ from sepset.base.foreign import often
 from sepset.base.frames import by_label
 from sepset.base.frozen import fill
 from sepset.base.optimize import maximize
-from sepset.cpds.chained import ChainedCPD
 from sepset.cpds.contexts import by_state, setting, shown_causes, shown_terms, titles
 from sepset.cpds.counts import Configurations, column, decode, expected_log
 from sepset.cpds.cpd import ParameterBlock
-from sepset.cpds.discrete import TOLERANCE, DiscreteCPD, check_rows, discrete_scope
+from sepset.cpds.discrete import TOLERANCE, ChainedCPD, DiscreteCPD, check_rows, discrete_scope
 from sepset.cpds.influences import Influences
 from sepset.cpds.jointstates import EngineValues, JointStates, dense_values
 from sepset.cpds.multinomials import exponents, from_logits, logits
@@ -440,10 +439,8 @@ class Contributions(JointStates[N]):
 
     def expected(self, marginals: Sequence[Floats]) -> Floats:
         """The expected counts of contributions, given the marginals along the chain, or over the table."""
-        known = self.cpd.influences
-        if self.cpd._is_chain:
-            return _flat(known.expected_in_chain(marginals, self.cpd._order))
-        return _flat(known.expected_in_table(marginals[0]))
+        known, order, is_chain = self.cpd.influences, self.cpd._order, self.cpd._is_chain
+        return _flat(known.expected_in_chain(marginals, order) if is_chain else known.expected_in_table(marginals[0]))
 
     def tally(self, columns: Columns, weights: Floats) -> Floats:
         """The expected counts of contributions in complete rows."""
@@ -472,10 +469,9 @@ class Contributions(JointStates[N]):
 
     def varied_slopes(self, slopes: Sequence[Floats]) -> Floats:
         """The derivatives with respect to the contributions: the factors are linear in each."""
-        known = self.cpd.influences
-        if self.cpd._is_chain:
-            return known.slopes_in_chain(slopes, self.cpd._order)[self.free]
-        return known.slopes_in_table(slopes[0])[self.free]
+        known, order = self.cpd.influences, self.cpd._order
+        found = known.slopes_in_chain(slopes, order) if self.cpd._is_chain else known.slopes_in_table(slopes[0])
+        return found[self.free]
 
     def varied_context(self, row: int) -> dict[str, Any]:
         """The parent's state whose contribution it is; nothing for the leak."""

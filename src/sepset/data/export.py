@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, AnyInts, Floats, Ints, Objects
-from sepset.base.extras import library_name, require
+from sepset.base.extras import require
+from sepset.base.frames import library_name
 from sepset.base.membership import without
 from sepset.base.text import listing
 from sepset.errors import DataError

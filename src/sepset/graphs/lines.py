@@ -42,7 +42,7 @@ def line_of(pairs: Ints, chains: Sequence[Ints], num_nodes: int) -> Ints:
     Tested by: graphs/test_lines.py::test_trees_and_grids_have_few_open_nodes
 
     >>> line_of(np.array([[2, 0], [1, 2]]), [np.arange(4)], 4).tolist()
-    [0, 2, 1, 3]
+    [2, 0, 1, 3]
     """
     joined = np.concatenate([pairs, *(_star(chain) for chain in chains)])
     if len(chains) == 1:  # it has no order of its own
@@ -119,15 +119,15 @@ def _better(pairs: Ints, parts: Ints, one: Ints, other: Ints) -> Ints:
 
 
 def _branches(rows: CSR, num: Ints) -> Iterator[Ints]:
-    """The places of nodes branch by branch of an elimination, if cliques are small and a sweep is no path."""
+    """The places of nodes branch by branch of an elimination, if cliques are small and the sweep has branches."""
     from sepset.kernels.graphs.ordering import greedy_order
 
     n = len(num)
     if num.max(initial=0) < 2:
         return
-    ones, zeros = np.ones(n), np.zeros(n)
-    settings = np.zeros(n, np.int64), np.array([0.0, 1.0]), zeros, np.arange(n, dtype=np.float64)
-    order, *_ = greedy_order(*rows, ones, ones, *settings, MOST_BITS + math.log2(n), 0, NEVER)
+    ones, zeros, mix = np.ones(n), np.zeros(n), np.array([0.0, 1.0])
+    group, tie, limit = np.zeros(n, np.int64), np.arange(n, dtype=np.float64), MOST_BITS + math.log2(n)
+    order, *_ = greedy_order(*rows, ones, ones, group, mix, zeros, tie, limit, 0, NEVER)
     if len(order) == n:
         yield _turns(order[_largest_first(receivers(_earlier(rows, order)))])
 

@@ -18,13 +18,13 @@ from sepset.base.foreign import often
 from sepset.base.frozen import made
 from sepset.base.lazy import lazy
 from sepset.base.text import brief, listing, nearest
-from sepset.cpds.chained import ChainedCPD
 from sepset.cpds.cpd import CPD
+from sepset.cpds.discrete import ChainedCPD
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Columns, check_sizes
+from sepset.factors.chains import BY_NAME, Line
 from sepset.factors.labels import name_of
-from sepset.factors.lines import BY_NAME, Line
 from sepset.graphs.graph import DAG, UndirectedGraph, ancestors, moralize
 from sepset.graphs.pictures.sketch import Box, Sketch
 from sepset.models.drawing import BLANK, Drawing

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from sepset.base.arraytypes import Ints
-from sepset.cpds.chained import ChainedCPD
 from sepset.cpds.cpd import CPD
+from sepset.cpds.discrete import ChainedCPD
 from sepset.factors.algebra import AnyVariable
-from sepset.factors.lines import BY_NAME, Line, by_name
+from sepset.factors.chains import BY_NAME, Line, by_name
 from sepset.graphs.csr import pairs_within_rows
 from sepset.graphs.lines import line_of
 
@@ -41,7 +41,7 @@ def line_through(cpds: Sequence[CPD]) -> Line:
     >>> b, d, c, a = (Discrete(name) for name in "bdca")  # in a chain
     >>> pairs = [TableCPD(v, [[0.9, 0.1], [0.2, 0.8]], given=u) for u, v in ((b, d), (d, c), (c, a))]
     >>> line_through([TableCPD(b, [0.5, 0.5]), *pairs, NoisyOr(Discrete("x"), dict.fromkeys((a, b, c, d), 0.1))]).places
-    {'a': 0, 'c': 1, 'd': 2, 'b': 3}
+    {'b': 0, 'd': 1, 'c': 2, 'a': 3}
     """
     chained = {kind for kind in set(map(type, cpds)) if issubclass(kind, ChainedCPD)}
     wide = [cpd for cpd in cpds if type(cpd) in chained and len(cpd.parents) > NARROW] if chained else []
@@ -56,7 +56,7 @@ def line_through(cpds: Sequence[CPD]) -> Line:
     ends = start[: len(chains) + 1].tolist()
     pairs = _joined(start[len(chains) :], members)
     places = line_of(pairs, [members[i:j] for i, j in itertools.pairwise(ends)], len(number))
-    return Line({names[i]: place for place, i in enumerate(np.argsort(places[: len(names)]).tolist())})
+    return Line({names[i]: place for place, i in enumerate(np.argsort(places[: len(names)], kind="stable").tolist())})
 
 
 def _sorted_names(cpds: Sequence[CPD], wide: Sequence[CPD]) -> tuple[list[str], list[str]]:

@@ -16,8 +16,8 @@ import numpy as np
 
 from sepset.base.arraytypes import Ints
 from sepset.base.frozen import fill, read_only
-from sepset.cpds.chained import ChainedCPD
 from sepset.cpds.cpd import CPD
+from sepset.cpds.discrete import ChainedCPD
 from sepset.factors.block import single_blocks
 from sepset.factors.decomposition import Decomposition
 from sepset.problem import Block, ConditionalGroup, Deferred, Form, Problem, filled_form

@@ -123,7 +123,7 @@ class Expectation:
             rows: which rows, in order.
             weights: one for each of them.
         """
-        own = self._parameters(model)
+        own = self.parameters(model)
         engine, first = self._at(own)
         found = self.rows if rows is None else self.rows.take(rows)
         if weights is None:
@@ -134,7 +134,7 @@ class Expectation:
         per_cpd = [one.expected(marginals[first[i] : first[i + 1]]) for i, one in enumerate(own)]
         return Expected(self.blocks.pooled(per_cpd, float(self.weights.sum())), float(weights @ log_partition))
 
-    def _parameters(self, model: BayesNet) -> list[AnyParameters]:
+    def parameters(self, model: BayesNet) -> list[AnyParameters]:
         """The parameters of each CPD of a network, whose chains run along the line of the engine's factors."""
         network = self.engine.model
         assert isinstance(network, BayesNet)  # made of the blocks' CPDs
@@ -165,7 +165,7 @@ class Expectation:
 
     def complete(self, model: BayesNet) -> Expected:
         """The statistics of the rows completed by their most probable values, and the log density of all that."""
-        own = self._parameters(model)
+        own = self.parameters(model)
         engine = self._prepared_for(own) if self.engine.prepared.problem.forms else self._at(own)[0]
         made, log_value = complete_rows(engine, self.rows, Workers(self.threads))
         refuse_impossible(log_value, self.places)

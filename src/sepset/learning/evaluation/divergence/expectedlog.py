@@ -12,8 +12,8 @@ import math
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.cpds.chained import ChainedCPD
 from sepset.cpds.cpd import CPD
+from sepset.cpds.discrete import ChainedCPD
 from sepset.engine.bound import Bound
 from sepset.engine.expectedcounts import part_marginals
 from sepset.factors.algebra import Factor

@@ -58,8 +58,8 @@ class CellCovariance:
 
     @lazy
     def parameters(self) -> list[AnyParameters]:
-        """The parameters of each CPD."""
-        return self.expectation.blocks.parameters(self.model)
+        """The parameters of each CPD, in the form of the factors."""
+        return self.expectation.parameters(self.model)
 
     @lazy
     def factors(self) -> list[int]:
