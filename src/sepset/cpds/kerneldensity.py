@@ -24,8 +24,8 @@ from sepset.base.checks import generator, whole
 from sepset.base.display import Shown, Tabulated
 from sepset.base.foreign import often
 from sepset.base.frozen import fill, made
-from sepset.base.leastsquares import least_squares
 from sepset.base.logarithms import log_sum
+from sepset.base.numerics.leastsquares import least_squares
 from sepset.base.text import listing
 from sepset.cpds.counts import checked_weights, joint_codes, num_rows_of
 from sepset.cpds.cpd import ParameterBlock, RealChild

@@ -22,8 +22,8 @@ from sepset.base.display import Shown, Tabulated
 from sepset.base.foreign import often
 from sepset.base.frames import by_label
 from sepset.base.frozen import fill, made
-from sepset.base.leastsquares import LinearFit, fit_rows
 from sepset.base.logarithms import LOG_2PI
+from sepset.base.numerics.leastsquares import LinearFit, fit_rows
 from sepset.cpds.counts import checked_weights, joint_codes, num_rows_of
 from sepset.cpds.cpd import ParameterBlock, RealChild
 from sepset.cpds.priors.penalized import penalized

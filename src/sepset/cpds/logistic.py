@@ -18,7 +18,7 @@ from sepset.base.foreign import often
 from sepset.base.frames import by_label
 from sepset.base.frozen import fill, read_only
 from sepset.base.lazy import lazy
-from sepset.base.optimize import log_softmax, minimize, minimize_sparse, softmax
+from sepset.base.numerics.optimize import log_softmax, minimize, minimize_sparse, softmax
 from sepset.cpds.contexts import by_state, shown_terms, titles
 from sepset.cpds.counts import Configurations, column, num_rows_of
 from sepset.cpds.cpd import ParameterBlock

@@ -15,7 +15,7 @@ from sepset.base.display import Shown
 from sepset.base.foreign import often
 from sepset.base.frames import by_label
 from sepset.base.frozen import fill
-from sepset.base.optimize import maximize
+from sepset.base.numerics.optimize import maximize
 from sepset.cpds.contexts import by_state, setting, shown_causes, shown_terms, titles
 from sepset.cpds.counts import Configurations, column, decode, expected_log
 from sepset.cpds.cpd import ParameterBlock

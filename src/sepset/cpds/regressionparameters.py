@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Bools, Floats, Ints
-from sepset.base.leastsquares import are_near_dependent
 from sepset.base.logarithms import LOG_2PI
+from sepset.base.numerics.leastsquares import are_near_dependent
 from sepset.cpds.counts import joint_codes, unseen_message
 from sepset.cpds.parameters import Contexts, ImaginaryRows, Parameters, PriorTerm, complete_rows, is_observed
 from sepset.cpds.priors.dirichlet import RowPrior

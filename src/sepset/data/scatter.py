@@ -23,7 +23,7 @@ from sepset.base import matrices
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.checks import row_weights
 from sepset.base.frozen import fill
-from sepset.base.leastsquares import (
+from sepset.base.numerics.leastsquares import (
     EPSILON,
     NEAR,
     LinearFit,
@@ -34,7 +34,7 @@ from sepset.base.leastsquares import (
     residual_products,
     semidefinite_root,
 )
-from sepset.base.matrices import decomposed, product
+from sepset.base.numerics.matrices import decomposed, product
 from sepset.base.text import readable
 from sepset.data.columns import check_range
 from sepset.data.dataset import Dataset

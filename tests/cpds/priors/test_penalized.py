@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sepset.api.learning import fit
-from sepset.base.leastsquares import least_squares
+from sepset.base.numerics.leastsquares import least_squares
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.penalized import lasso, penalized, residual_shares, smallest_variances
 from sepset.cpds.priors.weights import LaplaceWeights, NormalWeights

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.leastsquares import LinearFit, least_squares, semidefinite_root
+from sepset.base.numerics.leastsquares import LinearFit, least_squares, semidefinite_root
 from sepset.cpds.priors.weights import WeightPrior
 from sepset.data.scatter import Scatter, Scatters
 from sepset.errors import NotApplicable

@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import Seed, below, check_finite, check_positive, finite_array, generator, whole
 from sepset.base.frozen import fill
-from sepset.base.leastsquares import semidefinite_root
 from sepset.base.logarithms import LOG_2PI
+from sepset.base.numerics.leastsquares import semidefinite_root
 from sepset.cpds.priors.gaussian import Data, summary
 from sepset.data.scatter import Scatter
 from sepset.errors import DataError, ModelError

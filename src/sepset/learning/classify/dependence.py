@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.base.matrices import parts, product
+from sepset.base.numerics.matrices import parts, product
 from sepset.data.dataset import Dataset
 from sepset.data.scatter import Scatter, centered
 from sepset.data.sources import refuse_missing

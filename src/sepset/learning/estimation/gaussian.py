@@ -20,7 +20,7 @@ from sepset.base.arraytypes import Floats
 from sepset.base.checks import number, one_of, row_weights
 from sepset.base.display import Shown
 from sepset.base.foreign import translated
-from sepset.base.leastsquares import COLLINEAR, least_squares
+from sepset.base.numerics.leastsquares import COLLINEAR, least_squares
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.penalized import INEXACT, PERFECT, relative_error, smallest_variances
 from sepset.data.dataset import Dataset

@@ -17,7 +17,7 @@ from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints, UInt3
 from sepset.base.checks import one_of
 from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
-from sepset.base.matrices import product
+from sepset.base.numerics.matrices import product
 from sepset.base.text import listing, nearest
 from sepset.base.threads import abandonable
 from sepset.data.binding import infer_variable, inference_note

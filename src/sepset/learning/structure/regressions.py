@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
-from sepset.base.leastsquares import fit_rows
+from sepset.base.numerics.leastsquares import fit_rows
 from sepset.base.text import listing
 from sepset.data.scatter import add_by_context, no_rows
 from sepset.errors import DataError

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Bools, Floats
-from sepset.base.matrices import cholesky, parts, squares
+from sepset.base.numerics.matrices import cholesky, parts, squares
 from sepset.base.text import joined, listing
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError

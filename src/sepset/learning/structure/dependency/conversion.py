@@ -19,7 +19,7 @@ from scipy.special import rel_entr
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.checks import generator, whole
 from sepset.base.display import Report, Shown
-from sepset.base.optimize import minimize, softmax
+from sepset.base.numerics.optimize import minimize, softmax
 from sepset.errors import NotApplicable
 from sepset.factors.table import Table
 from sepset.inference.result import Guarantee, Guarantees, Result

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.base.matrices import full, parts
+from sepset.base.numerics.matrices import full, parts
 from sepset.base.text import listing, nearest
 from sepset.errors import NotApplicable, ScopeError
 from sepset.graphs.graph import DAG

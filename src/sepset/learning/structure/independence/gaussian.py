@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.leastsquares import DEPENDENT
-from sepset.base.matrices import decomposed, squares
+from sepset.base.numerics.leastsquares import DEPENDENT
+from sepset.base.numerics.matrices import decomposed, squares
 from sepset.base.text import listing
 from sepset.errors import DataError
 from sepset.learning.structure.independence.boundtest import BoundTest, Group, Outcome, Outcomes

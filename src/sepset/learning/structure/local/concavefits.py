@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Floats, Ints
-from sepset.base.optimize import softmax
+from sepset.base.numerics.optimize import softmax
 
 STEPS = 200
 """The most steps of Newton's method."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
-from sepset.base.matrices import full
+from sepset.base.numerics.matrices import full
 from sepset.kernels.structure.climbing import (
     ADD,
     REVERSE,

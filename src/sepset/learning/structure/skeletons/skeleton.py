@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
-from sepset.base.matrices import full
+from sepset.base.numerics.matrices import full
 from sepset.learning.structure.independence.boundtest import Group, Queries, Separations
 from sepset.learning.structure.independence.corrections import Correction
 

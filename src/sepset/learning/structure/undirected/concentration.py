@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
-from sepset.base.matrices import OPERATIONS, cholesky, inverse_from
+from sepset.base.numerics.matrices import OPERATIONS, cholesky, inverse_from
 from sepset.base.threads import interruptible
 from sepset.inference.iterate import Interrupted, keeping
 from sepset.kernels.structure.lasso import newton_direction

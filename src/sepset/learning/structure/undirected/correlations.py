@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.matrices import parts, product
+from sepset.base.numerics.matrices import parts, product
 from sepset.base.text import listing
 from sepset.errors import DataError, NotApplicable
 from sepset.learning.structure.columns import Columns

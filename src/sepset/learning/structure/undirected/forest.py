@@ -10,7 +10,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import fraction
-from sepset.base.matrices import parts
+from sepset.base.numerics.matrices import parts
 from sepset.errors import NotApplicable
 from sepset.graphs.graph import UndirectedGraph
 from sepset.inference.result import Status

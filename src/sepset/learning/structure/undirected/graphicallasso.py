@@ -12,7 +12,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import number
 from sepset.base.lazy import lazy
-from sepset.base.matrices import full
+from sepset.base.numerics.matrices import full
 from sepset.factors.moments import Gaussian
 from sepset.inference.iterate import Interrupted
 from sepset.inference.result import Guarantee

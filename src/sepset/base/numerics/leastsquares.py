@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.matrices import decomposed
+from sepset.base.numerics.matrices import decomposed
 
 COLLINEAR, ROUNDING = 1e-12, 1e-15
 """The smallest eigenvalue of the parents' correlations, relative to the largest, that counts as a direction; and one

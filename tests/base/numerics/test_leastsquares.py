@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, strategies as st
 
-from sepset.base.leastsquares import least_squares, residual_products, semidefinite_root
+from sepset.base.numerics.leastsquares import least_squares, residual_products, semidefinite_root
 
 
 @given(st.integers(1, 20), st.integers(0, 3), st.integers(1, 2), st.integers(0, 2**32 - 1))

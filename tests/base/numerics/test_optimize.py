@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sepset.base.optimize import log_softmax, maximize, minimize, softmax
+from sepset.base.numerics.optimize import log_softmax, maximize, minimize, softmax
 
 COUNTS = np.array([[3.0, 1.0, 4.0], [0.0, 0.0, 0.0], [2.0, 2.0, 2.0]])
 
