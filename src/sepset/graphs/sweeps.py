@@ -94,7 +94,7 @@ class _Links(NamedTuple):
     """The factors with auxiliaries.
 
     Attributes:
-        first, number: where the own variables of each factor begin, and how many there are; none of other factors.
+        first, number: where the own variables of each factor begin, and their number; zero for other factors.
         own: these variables, one factor after the other.
         last: the last variable of each factor.
         followed: the factor that made an auxiliary, the one that reads it, and the auxiliary itself.

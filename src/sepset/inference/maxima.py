@@ -290,7 +290,7 @@ class AskedForms:
         return {i: (self._codes(i), one) for i, one in self.chosen.items()}
 
     def _codes(self, i: int) -> dict[AnyVariable, Any]:
-        """What is observed of a form."""
+        """The findings on the variables of a form."""
         form = self.problem.forms[i]
         group = self.problem.conditionals[form.group]
         if self.evidence.reals or len(group.parents) + 1 != len(form.source.scope):

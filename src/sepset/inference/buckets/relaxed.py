@@ -178,7 +178,7 @@ def _joint_logs(group: Sequence[Discrete], tables: Sequence[Table], fixed: Mappi
 
 
 def _terms(functions: Sequence[Concave]) -> dict[Discrete, list[tuple[int, Floats]]]:
-    """What the states of each variable add to the arguments of functions: the first of the numbers, and the terms."""
+    """The terms of each variable in the arguments of functions, each with the place of its first number."""
     found: dict[Discrete, list[tuple[int, Floats]]] = {}
     first = 0
     for function in functions:
