@@ -307,3 +307,19 @@ def test_information_of_gaussians():
         engine.mutual_information("x", "y")
     with pytest.raises(NotApplicable, match="continuous"):
         engine.mutual_information("x", "c")
+
+
+@pytest.mark.parametrize(("slope", "noise"), [(1e-9, 1.0), (1.0, 1e-20), (1e8, 1e-4), (0.0, 1.0)])
+def test_information_of_gaussians_keeps_its_digits(slope, noise):
+    """Two coordinates that hardly depend on each other, or hardly differ; a constant says nothing."""
+    x, y, k = ss.Real("x"), ss.Real("y"), ss.Real("k")
+    net = ss.BayesNet(
+        ss.LinearGaussian(x, 3.0, covariance=1.0),
+        ss.LinearGaussian(y, 0.0, coefficients={x: slope}, covariance=noise, given=x),
+        ss.LinearGaussian(k, 2.0, covariance=0.0),
+    )
+    engine = ss.prepare(net)
+    right = 0.5 * np.log1p(slope**2 / noise)
+    assert_allclose(engine.mutual_information("x", "y"), right, rtol=1e-9)
+    assert_allclose(engine.mutual_information("y", ["x", "k"]), right, rtol=1e-9)
+    assert_allclose(engine.entropy("y", on="x"), 0.5 * np.log(2 * np.pi * np.e * noise), rtol=1e-9)

@@ -19,10 +19,10 @@ from math import prod
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sepset.base import matrices
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.checks import row_weights
 from sepset.base.frozen import fill
+from sepset.base.numerics import matrices
 from sepset.base.numerics.leastsquares import (
     EPSILON,
     NEAR,

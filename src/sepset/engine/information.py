@@ -20,6 +20,7 @@ from sepset.base.membership import without
 from sepset.base.text import listing, nearest
 from sepset.errors import ArgumentError, NotApplicable, ScopeError
 from sepset.factors import information as measures
+from sepset.factors.coordinates import columns
 from sepset.factors.moments import Gaussian
 from sepset.factors.table import Table
 from sepset.inference.conflict import impossible
@@ -170,7 +171,7 @@ def entropy(engine: Engine, targets: Names, given: Given, on: Names) -> float:
     """The entropy of targets given the evidence, and on average given `on`: all discrete, or jointly Gaussian."""
     targets, on = listed(targets), listed(on)
     if (joint := _gaussian(engine, (targets, on), given)) is not None:
-        return _log_volume(joint, targets, on) - _log_volume(joint, on)
+        return _differential(engine, joint, targets, given, on)
     xs, zs = _apart(engine, targets, on)
     table = engine.query([*zs, *xs], given=given).distribution
     return float(table.conditional_entropy(xs, zs)) if zs else float(table.entropy())
@@ -183,8 +184,8 @@ def mutual_information(engine: Engine, xs: Names, ys: Names, given: Given, on: N
     """
     xs, ys, on = listed(xs), listed(ys), listed(on)
     if (found := _gaussian(engine, (xs, ys, on), given)) is not None:
-        apart = _log_volume(found, xs, on) + _log_volume(found, ys, on) - _log_volume(found, on)
-        return max(0.0, apart - _log_volume(found, xs, ys, on))
+        alone, told = (_differential(engine, found, xs, given, known) for known in (on, [*ys, *on]))
+        return alone - told if alone - told > 1.0 else _dependence(_at_means(found, on), xs)
     first, second, third = _apart(engine, xs, ys, on)
     joint = engine.query([*first, *second, *third], given=given).distribution
     return max(0.0, float(joint.mutual_information(first, second, given=third)))
@@ -212,13 +213,38 @@ def _gaussian(engine: Engine, groups: Sequence[Names], given: Given) -> Gaussian
     return joint
 
 
-def _log_volume(joint: Gaussian, *groups: Names) -> float:
-    r"""The differential entropy of some variables, $\frac12 \log \det 2 \pi e \Sigma$; zero of none."""
-    names = [v for group in groups for v in listed(group)]
-    if not names:
-        return 0.0
-    covariance = joint.marginal(names).covariance
-    return 0.5 * float(np.linalg.slogdet(2.0 * np.pi * np.e * covariance)[1])
+def _differential(engine: Engine, joint: Gaussian, targets: Names, given: Given, on: Names) -> float:
+    """The entropy of variables of a Gaussian given others, one after the other: a covariance of all may be singular.
+
+    It does not depend on the values of the others, which are taken to be their means.
+    """
+    total, known = 0.0, dict[Any, Any](given or {}) | _means(joint, on)
+    for target in listed(targets):
+        own = engine.query(target, given=known).distribution
+        assert isinstance(own, Gaussian)  # as the joint is
+        total += own.entropy()
+        known |= _means(joint, [target])
+    return total
+
+
+def _means(joint: Gaussian, names: Names) -> dict[str, Any]:
+    """The means of some variables by name."""
+    known = joint.marginal(listed(names))
+    return {v.name: mean[0] for v, mean in columns(known.scope, known.mu[None]).items()}
+
+
+def _at_means(joint: Gaussian, on: Names) -> Gaussian:
+    """The Gaussian of the other variables given the means of some."""
+    return joint.condition(_means(joint, on))
+
+
+def _dependence(joint: Gaussian, xs: Names) -> float:
+    """The divergence of a Gaussian from one in which some variables do not depend on the others."""
+    varying = joint.marginal([v for v in joint.scope if joint.marginal([v]).covariance.any()])
+    names = {v if isinstance(v, str) else v.name for v in listed(xs)}
+    is_x = np.repeat([v.name in names for v in varying.scope], [v.size for v in varying.scope])
+    apart = np.where(is_x[:, None] == is_x, varying.covariance, 0.0)
+    return varying.kl(Gaussian(varying.scope, varying.mu, covariance=apart)) if is_x.any() and not is_x.all() else 0.0
 
 
 def _separate(engine: Engine, groups: Iterable[Names]) -> list[int]:

@@ -144,7 +144,7 @@ class Outline:
         assert isinstance(cpd, ChainedCPD)  # as all that have levels
         known = self.ranks.get(id(cpd.line))
         if known is None:
-            known = self.ranks[id(cpd.line)] = _inverse(cpd.line.order([*self.variables]))  # type: ignore[arg-type]
+            known = self.ranks[id(cpd.line)] = _inverse(cpd.line.order([*self.variables]))
         return known
 
     def problem(self) -> Problem:

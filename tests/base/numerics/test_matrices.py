@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sepset.base import matrices
+from sepset.base.numerics import matrices
 from sepset.base.threads import OutOfTime, ending_at
 
 RNG = np.random.default_rng(0)

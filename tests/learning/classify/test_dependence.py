@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from sepset.base import matrices
+from sepset.base.numerics import matrices
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError
 from sepset.learning.classify import dependence

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import sepset as ss
-from sepset.base import matrices
+from sepset.base.numerics import matrices
 from sepset.learning.structure import uninformative
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.uninformative import check_collinear, check_informative
