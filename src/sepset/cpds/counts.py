@@ -22,6 +22,19 @@ SHOWN = 3
 """The number of contexts without rows that an error names."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Contexts:
+    """The counts of rows in the contexts of a CPD.
+
+    Attributes:
+        counts: the number (or total weight) of rows in each context.
+        zero_cells: the number of cells without a row, in contexts that have some.
+    """
+
+    counts: Floats
+    zero_cells: int = 0
+
+
 def column(rows: Columns, variable: Discrete, num_rows: int, owner: object) -> Ints:
     """The codes of one variable, checked: present, one per row, complete and within its states."""
     found: AnyArray | None = rows.get(variable)

@@ -12,6 +12,7 @@ from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.frozen import fill
 from sepset.cpds.counts import (
     Configurations,
+    Contexts,
     checked_configurations,
     checked_weights,
     count,
@@ -21,7 +22,7 @@ from sepset.cpds.counts import (
     unseen_message,
 )
 from sepset.cpds.discrete import ChainedCPD, DiscreteCPD
-from sepset.cpds.parameters import AnyParameters, Contexts, Parameters, PriorTerm, S, weighted
+from sepset.cpds.parameters import AnyParameters, Parameters, PriorTerm, S, weighted
 from sepset.cpds.priors.dirichlet import RowPrior
 from sepset.errors import DataError, NotApplicable, TooLarge
 from sepset.factors.algebra import Columns, num_entries

@@ -24,6 +24,7 @@ from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.cpds.counts import (
     FLAT_PRIOR,
     NO_PRIOR,
+    Contexts,
     checked_counts,
     checked_weights,
     column,
@@ -37,7 +38,7 @@ from sepset.cpds.counts import (
 from sepset.cpds.dirichletposterior import DirichletPosterior
 from sepset.cpds.discrete import DiscreteCPD, check_rows
 from sepset.cpds.jointstates import LARGEST, D, DiscreteParameters, EngineValues, dense_values
-from sepset.cpds.parameters import Contexts, PriorTerm, Varied, complete_rows
+from sepset.cpds.parameters import PriorTerm, Varied, complete_rows
 from sepset.cpds.priors.dirichlet import K2, CellPrior, Dirichlet, DirichletMixture, FamilyPrior
 from sepset.errors import DataError, NotApplicable
 from sepset.factors.algebra import Columns, num_entries

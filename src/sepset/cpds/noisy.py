@@ -17,13 +17,13 @@ from sepset.base.frames import by_label
 from sepset.base.frozen import fill
 from sepset.base.numerics.optimize import maximize
 from sepset.cpds.contexts import by_state, setting, shown_causes, shown_terms, titles
-from sepset.cpds.counts import Configurations, column, decode, expected_log
+from sepset.cpds.counts import Configurations, Contexts, column, decode, expected_log
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import TOLERANCE, ChainedCPD, DiscreteCPD, check_rows, discrete_scope
 from sepset.cpds.influences import Influences
 from sepset.cpds.jointstates import EngineValues, JointStates, dense_values
 from sepset.cpds.multinomials import exponents, from_logits, logits
-from sepset.cpds.parameters import Contexts, ImaginaryRows, PriorTerm, Varied
+from sepset.cpds.parameters import ImaginaryRows, PriorTerm, Varied
 from sepset.cpds.priors.dirichlet import CellPrior, FamilyPrior, RowPrior
 from sepset.cpds.registry import Fields, registered
 from sepset.cpds.table import TableCPD

@@ -24,6 +24,7 @@ import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Bools, Floats, Ints
 from sepset.base.checks import one_of
+from sepset.cpds.counts import Contexts
 from sepset.cpds.priors.weights import WeightPrior
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.algebra import AnyVariable, Columns, Scope
@@ -98,19 +99,6 @@ class PriorTerm:
     counts: Floats | None = None
     rows: ImaginaryRows | None = None
     density: Any = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Contexts:
-    """The counts of rows in the contexts of a CPD.
-
-    Attributes:
-        counts: the number (or total weight) of rows in each context.
-        zero_cells: the number of cells without a row, in contexts that have some.
-    """
-
-    counts: Floats
-    zero_cells: int = 0
 
 
 class Varied(NamedTuple):
@@ -433,7 +421,8 @@ class IncompleteRows(Values[C]):
         """A rough estimate from the rows that are complete for this family, as the start of an iteration.
 
         Args:
-            columns: the rows, with missing codes -1 and missing values NaN; `weights` has one per row, or is None.
+            columns: the rows, with missing codes -1 and missing values NaN.
+            weights: one per row, or None.
             rng: for random perturbations that break ties.
         """
         return self.random(rng)

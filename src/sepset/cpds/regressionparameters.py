@@ -16,8 +16,8 @@ import numpy as np
 from sepset.base.arraytypes import AnyArray, Bools, Floats, Ints
 from sepset.base.logarithms import LOG_2PI
 from sepset.base.numerics.leastsquares import are_near_dependent
-from sepset.cpds.counts import joint_codes, unseen_message
-from sepset.cpds.parameters import Contexts, ImaginaryRows, Parameters, PriorTerm, complete_rows, is_observed
+from sepset.cpds.counts import Contexts, joint_codes, unseen_message
+from sepset.cpds.parameters import ImaginaryRows, Parameters, PriorTerm, complete_rows, is_observed
 from sepset.cpds.priors.dirichlet import RowPrior
 from sepset.cpds.priors.gaussian import KnownPart
 from sepset.cpds.priors.penalized import (

@@ -34,7 +34,6 @@ from sepset.base.numerics.leastsquares import (
     residual_products,
     semidefinite_root,
 )
-from sepset.base.numerics.matrices import decomposed, product
 from sepset.base.text import readable
 from sepset.data.columns import check_range
 from sepset.data.dataset import Dataset
@@ -254,7 +253,8 @@ def _block_moments(block: Floats, weights: Floats | None) -> Parts:
     apart = block - mean[:, None]
     rest = _average(apart, weights, total)
     apart -= rest[:, None]
-    return np.array([total]), (mean + rest)[None], product(apart if weights is None else weights * apart, apart.T)[None]
+    weighted = apart if weights is None else weights * apart
+    return np.array([total]), (mean + rest)[None], matrices.product(weighted, apart.T)[None]
 
 
 def _average(block: Floats, weights: Floats | None, total: float) -> Floats:
@@ -302,7 +302,7 @@ def row_root(rows: Floats, weights: Floats) -> Floats:
     """
     apart = rows - weights @ rows / weights.sum()
     apart -= weights @ apart / weights.sum()
-    return triangle(np.sqrt(weights)[:, None] * apart)
+    return matrices.triangle(np.sqrt(weights)[:, None] * apart)
 
 
 def merged_roots(one: Parts, other: Parts, roots: Floats | None, others: Floats | None) -> Floats:
@@ -319,7 +319,7 @@ def merged_roots(one: Parts, other: Parts, roots: Floats | None, others: Floats 
     total = one[0] + other[0]
     share = np.sqrt(one[0] * np.divide(other[0], total, out=np.zeros_like(total), where=total > 0))
     apart = share[:, None, None] * (other[1] - one[1])[:, None]
-    return np.stack([triangle(rows) for rows in np.concatenate([mine, theirs, apart], axis=1)])
+    return np.stack([matrices.triangle(rows) for rows in np.concatenate([mine, theirs, apart], axis=1)])
 
 
 def joined_rounding(one: Parts, other: Parts, joined: Parts, rounding: float) -> float:
@@ -345,16 +345,6 @@ def joined_rounding(one: Parts, other: Parts, joined: Parts, rounding: float) ->
     shift = EPSILON * np.maximum(np.abs(one[1]), np.abs(other[1]))[seen] * np.sqrt(weight)[:, None]
     grown = float(np.sqrt(inside / size).max(initial=1.0)) ** 2
     return min(1.0, rounding * grown + float((shift[left] / np.sqrt(size)).max(initial=0.0)))
-
-
-def triangle(rows: Floats) -> Floats:
-    """A square matrix with the products of these rows.
-
-    >>> np.abs(triangle(np.array([[3.0], [4.0]]))).tolist()
-    [[5.0]]
-    """
-    found = np.asarray(decomposed(lambda: np.linalg.qr(rows, mode="r"), rows.shape))
-    return np.concatenate([found, np.zeros((rows.shape[1] - len(found), rows.shape[1]))])
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)

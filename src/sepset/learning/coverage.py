@@ -13,9 +13,8 @@ from sepset.base.display import Plain, Shown
 from sepset.base.foreign import translated
 from sepset.base.lazy import lazy
 from sepset.base.text import counted, nearest
-from sepset.cpds.counts import SHOWN
+from sepset.cpds.counts import SHOWN, Contexts
 from sepset.cpds.cpd import CPD
-from sepset.cpds.parameters import Contexts
 from sepset.data.sources import Weights
 from sepset.errors import ScopeError
 from sepset.factors.algebra import AnyVariable

@@ -73,3 +73,11 @@ def test_long_decompositions_are_the_same(monkeypatch):
 def test_the_time_is_heeded_between_parts(work):
     with ending_at(0.0), pytest.raises(OutOfTime):
         work(np.eye(9))
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (3, 3), (7, 2), (0, 2)])
+def test_a_triangle_has_the_products_of_rows(shape):
+    rows = np.random.default_rng(0).normal(size=shape)
+    found = matrices.triangle(rows)
+    assert found.shape == (shape[1], shape[1])
+    np.testing.assert_allclose(found.T @ found, rows.T @ rows, atol=1e-12)

@@ -126,3 +126,13 @@ def inverse_from(factor: Floats) -> Floats:
         found[first:last, first:last] = corner
         found[first:last, :first] = -corner @ product(factor[first:last, :first], found[:first, :first])
     return squares(found.T)
+
+
+def triangle(rows: Floats) -> Floats:
+    """A square matrix with the products of these rows.
+
+    >>> np.abs(triangle(np.array([[3.0], [4.0]]))).tolist()
+    [[5.0]]
+    """
+    found = np.asarray(decomposed(lambda: np.linalg.qr(rows, mode="r"), rows.shape))
+    return np.concatenate([found, np.zeros((rows.shape[1] - len(found), rows.shape[1]))])

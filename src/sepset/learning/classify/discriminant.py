@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import one_of, row_weights
 from sepset.base.foreign import translated
+from sepset.base.numerics.matrices import triangle
 from sepset.base.text import listing
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.gaussian import NormalMean
@@ -26,7 +27,7 @@ from sepset.cpds.priors.penalized import smallest_variances
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.data.frames import in_row_order
-from sepset.data.scatter import Scatter, Scatters, row_root, triangle
+from sepset.data.scatter import Scatter, Scatters, row_root
 from sepset.data.sources import measured, refuse_missing
 from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.models.bayesnet import BayesNet
