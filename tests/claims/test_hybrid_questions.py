@@ -269,7 +269,6 @@ def test_the_entropy_of_one_gaussian_answer():
     assert ss.query(GAUSSIAN, "x").entropy() == pytest.approx(0.5 * np.log(2 * np.pi * np.e * 2.0), abs=CLOSE)
 
 
-@INFORMATION
 def test_entropies_of_a_gaussian():
     engine = ss.prepare(GAUSSIAN)
     assert engine.entropy("x") == pytest.approx(0.5 * np.log(2 * np.pi * np.e * 2.0), abs=CLOSE)
@@ -281,7 +280,6 @@ def test_entropies_of_a_gaussian():
 GAUSSIAN_INFORMATION = -0.5 * np.log(1.0 - 1.0 / 3.0)  # the squared correlation is 1 / (2 * 1.5)
 
 
-@INFORMATION
 def test_the_mutual_information_of_a_gaussian():
     assert ss.prepare(GAUSSIAN).mutual_information("x", "y") == pytest.approx(GAUSSIAN_INFORMATION, abs=CLOSE)
 

@@ -78,6 +78,17 @@ def test_the_cache_keeps_kernels_under_the_hash_of_their_sources(tmp_path):
     assert {p: p.stat().st_mtime_ns for p in expected.iterdir()} == before
 
 
+def test_the_folder_is_the_same_wherever_a_process_goes(tmp_path, monkeypatch):
+    """A path that begins with the home folder, or where the process was started."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    found = compiling.cache_directory.__wrapped__
+    for name, folder in (("~/kept", tmp_path / "home" / "kept"), ("kept", tmp_path / "kept")):
+        monkeypatch.setenv("SEPSET_CACHE_DIR", name)
+        assert found() == folder / "sepset" / "kernels"
+        assert folder.is_dir()
+
+
 def test_an_unwritable_cache_is_no_obstacle(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")

@@ -153,6 +153,8 @@ def _with_durations(
     connection: duckdb.DuckDBPyConnection, relation: duckdb.DuckDBPyRelation, pattern: list[str]
 ) -> duckdb.DuckDBPyRelation:
     """The relation with durations as such: Parquet stores them as integers, which Arrow's schema explains."""
+    if "BIGINT" not in map(str, relation.types):
+        return relation
     written = "SELECT value FROM parquet_kv_metadata(?) WHERE decode(key) = 'ARROW:schema'"
     schemas = abandonable(lambda: connection.execute(written, pattern).fetchall(), stop=connection.interrupt)
     durations = _durations(schemas[0][0]) if schemas else set()

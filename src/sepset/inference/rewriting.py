@@ -260,9 +260,10 @@ class Certain:
         """
         codes: dict[int, int] = {}
         reals: dict[int, Floats] = {}
-        alone = [number for number in range(problem.num_factors) if len(problem.scope(number)) == 1]
-        for number, factor in zip(alone, problem.factors(alone), strict=True):
-            (place,) = problem.scope(number)
+        start, members = problem.scopes
+        late = [form.factors[0] for form in problem.forms if form.is_deferred]
+        alone = np.setdiff1d(np.flatnonzero(np.diff(start) == 1), late).tolist()
+        for place, factor in zip(members[start[alone]].tolist(), problem.factors(alone), strict=True):
             if isinstance(factor, Table) and np.count_nonzero(factor.log_values > -np.inf) == 1:
                 codes[place] = int(np.argmax(factor.log_values))
             elif isinstance(factor, Regression) and not factor.covariance.any():

@@ -87,7 +87,7 @@ def cache_directory() -> Path | None:
     """Where compiled kernels are kept, or None where there is no such folder and none can be made."""
     base = os.environ.get("SEPSET_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
     try:
-        root = Path(base) if base else Path.home() / ".cache"
+        root = Path(base).expanduser().absolute() if base else Path.home() / ".cache"
         directory = root / "sepset" / "kernels"
         if not directory.is_dir():
             directory.mkdir(parents=True, exist_ok=True)

@@ -344,16 +344,12 @@ class BayesNet(NamedModel):
         """The line along which the chains of wide CPDs run, which depends on the other CPDs; empty without any."""
         return line_through(self._ancestral) if self._chained else BY_NAME
 
-    def line_for(self, cpd: CPD) -> Line:
-        """The line for the chain of another CPD over variables of the network."""
-        return line_through([*self._ancestral, cpd])
-
     def along(self, line: Line) -> BayesNet:
         """The network with its chains along a line; those that have one keep it."""
         kinds = self._chained if line else ()
         return self.with_parameters(c.along(line) if type(c) in kinds else c for c in self.cpds) if kinds else self  # type: ignore[attr-defined]
 
-    @property
+    @lazy
     def _chained(self) -> frozenset[type]:
         """The kinds of its CPDs that can be chains."""
         return frozenset(kind for kind in set(map(type, self.cpds)) if issubclass(kind, ChainedCPD))
@@ -361,10 +357,10 @@ class BayesNet(NamedModel):
     @lazy
     def lined_up(self) -> BayesNet:
         """The network with its chains along its line: the factors of its problem are those of these CPDs."""
-        return self.along(self.line)
+        return self.along(self.line) if self._chained else self
 
     def _build(self) -> Problem:
-        return network_problem(self.variables, self.lined_up.cpds)
+        return network_problem(self.variables, self.lined_up.cpds if self._chained else self.cpds)
 
     def _sketch(self) -> Sketch:
         found = replace(self.dag._sketch(), name=self.name)

@@ -68,28 +68,38 @@ class CompleteFamily:
 
 @dataclass(frozen=True, eq=False)
 class CompleteFamilies:
-    """The complete families of a network, by the position of their block."""
+    """The complete families of a network, by the position of their block.
+
+    Attributes:
+        has_numbers: whether there are regressions at all.
+    """
 
     blocks: Blocks = field(repr=False)
     known: Mapping[int, CompleteFamily]
+    has_numbers: bool = True
 
     @classmethod
     def of(cls, blocks: Blocks, columns: Columns, weights: Floats | None) -> CompleteFamilies:
         """The families that miss no cell and share no parameters."""
+        if blocks.template.variables.cards.all():
+            return cls(blocks, {}, has_numbers=False)
         alone = {place: block[0] for place, block in enumerate(blocks.members) if len(block) == 1}
         found = {place: CompleteFamily.of(blocks.template.cpds[i], columns, weights) for place, i in alone.items()}
         return cls(blocks, {place: one for place, one in found.items() if one is not None})
 
     def maximize(self, model: BayesNet, statistics: FlatStatistics, terms: Sequence[PriorTerm | None]) -> BayesNet:
         """The M-step: the estimates of complete families from rows, and all others from expected statistics."""
-        firsts = [block[0] for block in self.blocks.members]
-        known = {place: one.estimate(model.cpds[firsts[place]], terms[place]) for place, one in self.known.items()}
+        known = dict[int, CPD]()
+        for place, one in self.known.items():
+            known[place] = one.estimate(model.cpds[self.blocks.members[place][0]], terms[place])
         return self.blocks.maximize(model, statistics, tuple(terms), known)
 
     def start(self, cpd: CPD, term: PriorTerm | None) -> CPD | None:
         """The estimate of a CPD from its rows, if it misses no cell and all contexts have rows enough; else None."""
-        own = {self.blocks.template.cpds[self.blocks.members[place][0]]: one for place, one in self.known.items()}
-        family = own.get(cpd)
+        places = (
+            [i for i in self.known if self.blocks.template.cpds[self.blocks.members[i][0]] is cpd] if self.known else ()
+        )
+        family = self.known[places[0]] if places else None
         if family is None or (family.statistics.counts <= family.statistics.size + 1).any():
             return None
         try:
@@ -105,8 +115,8 @@ class CompleteFamilies:
             uses_rows: whether complete families were estimated from rows.
         """
         found = dict[str, float]()
-        firsts: list[Any] = self.blocks.firsts(model)
-        for place, (own, stats) in enumerate(zip(firsts, statistics, strict=True)):
+        firsts: list[Any] = self.blocks.firsts(model) if self.has_numbers else []
+        for place, (own, stats) in enumerate(zip(firsts, statistics, strict=self.has_numbers)):
             if own.cpd.child.is_discrete or not own.cpd.num_parameters:
                 continue
             has_rows = uses_rows and place in self.known

@@ -24,6 +24,7 @@ from sepset.data.dataset import Dataset
 from sepset.engine.bound import Bound
 from sepset.errors import ArgumentError, DataError, NotApplicable
 from sepset.factors.algebra import Columns
+from sepset.factors.chains import BY_NAME
 from sepset.factors.regression import Regression
 from sepset.factors.table import Table
 from sepset.inference.capabilities import plan_rows, summed_marginals, with_values
@@ -138,7 +139,8 @@ class Expectation:
         """The parameters of each CPD of a network, whose chains run along the line of the engine's factors."""
         network = self.engine.model
         assert isinstance(network, BayesNet)  # made of the blocks' CPDs
-        return self.blocks.parameters(model.along(network.line))
+        line = network.line
+        return self.blocks.parameters(model if line is BY_NAME else model.along(line))
 
     def _at(self, own: Sequence[AnyParameters]) -> tuple[Prepared, list[int]]:
         """The engine with these parameters, and where each CPD's factors start."""

@@ -20,6 +20,7 @@ from sepset.factors.algebra import Factor
 from sepset.factors.decomposition import Decomposition
 from sepset.inference.method import dense
 from sepset.models.bayesnet import BayesNet
+from sepset.models.lines import line_through
 from sepset.semiring import MAX
 
 
@@ -51,7 +52,8 @@ def expected_log(engine: Bound, cpd: CPD) -> float:
     Cost: one calibration, with the auxiliaries of the conditional among the variables.
     """
     if isinstance(cpd, ChainedCPD) and isinstance(engine.model, BayesNet):
-        cpd = cpd.along(engine.model.line_for(cpd))
+        above = [engine.model.cpd(name) for name in engine.model.dag.topological_order]
+        cpd = cpd.along(line_through([*above, cpd]))
     parts: Decomposition = cpd.decomposed({}, MAX)  # type: ignore[attr-defined]  # discrete
     pairs = zip(part_marginals(engine, parts), parts.filled, strict=True)
     return math.fsum(_product(weights, factor) for weights, factor in pairs)

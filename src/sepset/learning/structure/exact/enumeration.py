@@ -11,6 +11,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.checks import whole
+from sepset.base.foreign import translated
 from sepset.base.frozen import read_only
 from sepset.errors import ArgumentError, TooLarge
 from sepset.graphs.graph import DAG
@@ -24,6 +25,7 @@ MOST_COUNTED = 100
 """The most columns whose DAGs are counted for a message; of more, those that one order allows are."""
 
 
+@translated
 def num_dags(num_nodes: int) -> int:
     r"""The number of DAGs over so many labeled nodes.
 
@@ -48,10 +50,9 @@ def num_dags(num_nodes: int) -> int:
 def all_parents(num_nodes: int) -> Ints:
     """Every DAG over so many nodes as a row of parent masks, in the order of those masks."""
     if num_nodes > MOST_ENUMERATED:
+        is_counted = num_nodes <= MOST_COUNTED
         many = (
-            f"about {Decimal(num_dags(num_nodes)):.4g}"
-            if num_nodes <= MOST_COUNTED
-            else (f"more than 2**{math.comb(num_nodes, 2):,}")
+            f"about {Decimal(num_dags(num_nodes)):.4g}" if is_counted else f"more than 2**{math.comb(num_nodes, 2):,}"
         )
         raise TooLarge(
             f"There are {many} DAGs over {num_nodes:,} columns; they are listed for up "
