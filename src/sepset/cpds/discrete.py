@@ -100,11 +100,6 @@ class DiscreteCPD(Frozen, Tabulated):
         """The hidden variables that `factors` introduces, to be summed out."""
         return ()
 
-    @property
-    def num_levels(self) -> int:
-        """The states of each auxiliary if the factors are links through all parents, which may wait; zero otherwise."""
-        return self._num_levels(MOST_ENTRIES)
-
     @often
     def factors(self) -> tuple[Factor, ...]:
         """Factors whose product, summed over `auxiliaries`, is the conditional distribution."""
@@ -123,10 +118,6 @@ class DiscreteCPD(Frozen, Tabulated):
     def decomposition(self) -> Decomposition | None:
         """The factors, with what their auxiliaries are functions of; None beyond `MOST_ENTRIES`."""
         return None if self.size > MOST_ENTRIES else self._parts()
-
-    def _num_levels(self, most: int) -> int:
-        """The same, where the factors have at most so many entries."""
-        return 0
 
     def _parts(self) -> Decomposition:
         factors, auxiliaries = self.factors(), self.auxiliaries
@@ -349,6 +340,15 @@ class ChainedCPD(DiscreteCPD):
     def along(self, line: Line) -> Self:
         """The same CPD with its chain along a line; one that has a line keeps it."""
         return self if self.line else self._with(line=line)
+
+    @property
+    def num_levels(self) -> int:
+        """The states of each auxiliary if the factors are links through all parents, which may wait; zero otherwise."""
+        return self._num_levels(MOST_ENTRIES)
+
+    def _num_levels(self, most: int) -> int:
+        """The same, where the factors have at most so many entries."""
+        return 0
 
     @property
     def _order(self) -> Sequence[int]:

@@ -360,8 +360,8 @@ def in_row_order(numbers: Any, data: object) -> Any:
     >>> in_row_order(pd.Series({1: 0.5, 0: 2.0}), rows).tolist(), in_row_order([1, 2], rows)
     ([2.0, 0.5], [1, 2])
     """
-    labels = row_labels(data)
-    if labels is None or not has_labels(numbers) or numbers.index.equals(labels):
+    labels = row_labels(data) if has_labels(numbers) else None
+    if labels is None or numbers.index.equals(labels):
         return numbers
     if len(numbers) == len(labels) and numbers.index.is_unique and not set(numbers.index).symmetric_difference(labels):
         return numbers.reindex(labels)

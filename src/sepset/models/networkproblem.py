@@ -30,7 +30,7 @@ def network_problem(variables: Universe, cpds: Sequence[CPD]) -> Problem:
     Guarantee: exact.
     Tested by: models/test_networkproblem.py::test_problem_is_that_of_factors_made_at_once
     """
-    levels = [getattr(cpd, "num_levels", 0) for cpd in cpds]
+    levels = [cpd.num_levels if isinstance(cpd, ChainedCPD) else 0 for cpd in cpds]
     parts = [None if level else cpd.decomposition() for cpd, level in zip(cpds, levels, strict=True)]
     is_whole = [_is_whole(part, cpd) for cpd, part in zip(cpds, parts, strict=True)]
     if all(is_whole):
