@@ -416,17 +416,20 @@ class Problem:
         """
         if self._is_in_order:
             return _child_first(*self.scopes)
-        rows: list[tuple[int, ...]] = [()] * len(self.variables)
-        child = [-1] * int(self.offsets[-1])
-        for own, parents, factors, hidden in self.conditionals:
-            rows[own] = (own, *parents, *hidden)
-            for v in hidden:
-                rows[v] = (own,)
-            for number in factors:
-                child[number] = own
-        start = np.fromiter(itertools.accumulate(map(len, rows), initial=0), np.int64, len(rows) + 1)
-        members = np.fromiter(itertools.chain.from_iterable(rows), np.int32, int(start[-1]))
-        return start, members, np.array(child, np.int64)
+        own = np.array([group.child for group in self.conditionals], np.int64)
+        parents, num_parents = _flat([group.parents for group in self.conditionals])
+        hidden, num_hidden = _flat([group.auxiliaries for group in self.conditionals])
+        factors, num_factors = _flat([group.factors for group in self.conditionals])
+        sizes = np.zeros(len(self.variables), np.int64)
+        sizes[own], sizes[hidden] = 1 + num_parents + num_hidden, 1
+        start = np.append(0, sizes.cumsum())
+        members = np.empty(start[-1], np.int32)
+        members[start[own]], members[start[hidden]] = own, np.repeat(own, num_hidden)
+        members[_after(start[own] + 1, num_parents)] = parents
+        members[_after(start[own] + 1 + num_parents, num_hidden)] = hidden
+        child = np.full(self.num_factors, -1)
+        child[factors] = np.repeat(own, num_factors)
+        return start, members, child
 
     @lazy
     def _ungrouped_variables(self) -> Ints:
@@ -443,6 +446,17 @@ class Problem:
     def __repr__(self) -> str:
         factors = f"{counted(self.num_factors, 'factor')} in {counted(len(self.blocks), 'block')}"
         return f"Problem({counted(len(self.variables), 'variable')}, {factors})"
+
+
+def _flat(rows: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
+    """The numbers of all rows one after the other, and the length of each."""
+    sizes = np.fromiter(map(len, rows), np.int64, len(rows))
+    return np.fromiter(itertools.chain.from_iterable(rows), np.int64, int(sizes.sum())), sizes
+
+
+def _after(starts: Ints, sizes: Ints) -> Ints:
+    """The places of rows of these sizes, one row after the other, each from its start on."""
+    return np.asarray(np.arange(sizes.sum()) + np.repeat(starts - sizes.cumsum() + sizes, sizes))
 
 
 def filled_form(source: Decomposable) -> Factor:

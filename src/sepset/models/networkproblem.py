@@ -77,7 +77,7 @@ class Outline:
         cards: the numbers of states of the auxiliaries.
         sizes: the number of variables of each factor.
         members: their positions, one factor after the other.
-        ranks: the place of each variable in the lines of chains.
+        ranks: the place of each variable in the lines of chains, -1 if it has none.
     """
 
     variables: Universe
@@ -121,7 +121,7 @@ class Outline:
 
     def add_chain(self, cpd: CPD, parents: tuple[int, ...], levels: int) -> None:
         """Add links that are made later: the first parent and end, then an end, the next parent and the next end."""
-        num, child, order = self._num_variables, len(self.groups), sorted(parents, key=self._rank(cpd).__getitem__)
+        num, child, order = self._num_variables, len(self.groups), self._in_line(cpd, parents)
         ends = (*range(num, num + len(parents) - 1), child)
         self.members += (order[0], ends[0])
         self.members += itertools.chain.from_iterable(zip(ends, order[1:], ends[1:], strict=False))
@@ -139,13 +139,15 @@ class Outline:
         self.groups.append(ConditionalGroup(len(self.groups), parents, numbers, hidden))
         self.factors.append(made)
 
-    def _rank(self, cpd: CPD) -> list[int]:
-        """The place of each variable in the line of a chain, which the chains of a network share."""
+    def _in_line(self, cpd: CPD, parents: tuple[int, ...]) -> list[int]:
+        """The parents of a chain along its line, which the chains of a network share."""
         assert isinstance(cpd, ChainedCPD)  # as all that have levels
-        known = self.ranks.get(id(cpd.line))
-        if known is None:
-            known = self.ranks[id(cpd.line)] = _inverse(cpd.line.order([*self.variables]))
-        return known
+        places = self.ranks.get(id(cpd.line))
+        if places is None:
+            names = self.variables.names
+            places = self.ranks[id(cpd.line)] = [cpd.line.places.get(name, -1) for name in names]
+        found = sorted(parents, key=places.__getitem__)
+        return found if places[found[0]] >= 0 else [parents[i] for i in cpd.line.order(cpd.parents)]
 
     def problem(self) -> Problem:
         """The problem, with factors that are made when they are read."""
@@ -172,14 +174,6 @@ class Outline:
 
     def _auxiliaries(self) -> Iterator[Any]:
         return (a for i in range(len(self.groups)) if (part := self.part(i)) is not None for a in part.auxiliaries)
-
-
-def _inverse(order: Sequence[int]) -> list[int]:
-    """The place of each number in an order."""
-    places = [0] * len(order)
-    for place, i in enumerate(order):
-        places[i] = place
-    return places
 
 
 class LateBlocks(Sequence[Block]):

@@ -163,7 +163,7 @@ class ShaferShenoy:
                 "ShaferShenoy does not divide, and so cannot collapse mixtures of Gaussians in the downward pass; this "
                 "model has continuous variables among discrete ones. Use CliqueTree or BeliefUpdate."
             )
-        return PreparedTree(problem, self, Messages)
+        return PreparedTree(problem, self, Messages, share=1.0)
 
     def promises(self, problem: Problem) -> Guarantees:
         """Everything exact."""

@@ -38,9 +38,9 @@ def tree_promises(problem: Problem) -> Guarantees:
     return {**EVERYTHING_EXACT, "marginals": Guarantee.HEURISTIC} if is_hybrid(problem) else EVERYTHING_EXACT
 
 
-def _need(plan: EliminationPlan) -> int:
-    """Bytes of all cliques, which the tree keeps, and of its largest step."""
-    total = plan.symbolic.rounded_total
+def _need(plan: EliminationPlan, share: float) -> int:
+    """Bytes of all tables that the tree keeps, a multiple of its cliques, and of its largest step."""
+    total = share * plan.symbolic.rounded_total
     return plan.step_memory + ENTRY_BYTES * (int(total) if total < np.inf else plan.largest)
 
 
@@ -54,12 +54,14 @@ class PreparedTree:
         problem: of factors of any family.
         method: how the order behind a tree is chosen, and the largest number of bytes held at once.
         send: from a tree and its factors to a calibrated tree.
+        share: the entries of all tables that it keeps, relative to those of the cliques. Beliefs of sepsets have half
+            of these or less.
     """
 
-    def __init__(self, problem: Problem, method: EliminationMethod, send: Pass) -> None:
+    def __init__(self, problem: Problem, method: EliminationMethod, send: Pass, *, share: float = 1.5) -> None:
         self.problem = problem
         self.method = method
-        self._send = send
+        self._send, self._share = send, share
         self._plans: Cache[EliminationPlan] = Cache()
         self._elimination = VariableElimination(method.order, method.memory).prepare(problem)
 
@@ -94,7 +96,7 @@ class PreparedTree:
     def _calibrated(
         self, plan: EliminationPlan, evidence: Evidence, semiring: Semiring = SUM, together: Sequence[int] = ()
     ) -> Calibrated:
-        plan.check(self.method.memory, _need(plan))
+        plan.check(self.method.memory, _need(plan, self._share))
         tree, root = plan_tree(self.problem, plan, together)
         factors = tree_factors(self.problem, plan, evidence)
         if not len(tree):
@@ -181,7 +183,7 @@ class PreparedTree:
     def plan(self, targets: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
         """The plan of a query; without targets, of the tree over all variables."""
         plan = self._elimination.plan(targets, observed)
-        return replace(plan, need=_need(plan))
+        return replace(plan, need=_need(plan, self._share))
 
     def best_plan(self, over: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
         """The plan of `best`: maxima over `over`, after sums over the rest."""
