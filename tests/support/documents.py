@@ -1,6 +1,6 @@
 """Documents whose examples run.
 
-In `README.md`, `CONTRIBUTING.md` and `docs/**/*.md`, blocks run in order, in one namespace and one empty folder a file:
+In `README.md`, `CONTRIBUTING.md` and `docs/**/*.md`, blocks run in order, in a namespace and an empty folder per file:
 
 * a block marked `python` is executed; a comment after an expression is its value, to the digits shown;
 * a block marked `text` right after it is what it prints;

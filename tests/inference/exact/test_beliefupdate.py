@@ -10,6 +10,7 @@ import sepset as ss
 from sepset.inference.exact.beliefupdate import BeliefUpdate
 from sepset.inference.method import Method, Prepared
 from sepset.inference.result import Guarantee
+from sepset.variables.evidence import Evidence
 from support.random_gaussians import hybrid_net
 from support.tolerances import EXACT
 
@@ -31,3 +32,12 @@ def test_promises_follow_the_model():
     hybrid = hybrid_net(*oracle.random_clg(np.random.default_rng(0), 2, 2)).problem()
     assert BeliefUpdate().promises(hybrid)["marginals"] is Guarantee.HEURISTIC
     assert BeliefUpdate().promises(hybrid)["moments"] is Guarantee.EXACT
+
+
+@pytest.mark.parametrize("shape", [(1, 30), (3, 20), (8, 8)])
+def test_plans_count_the_beliefs_of_cliques_and_of_sepsets(shape):
+    model = ss.MarkovNet.potts(ss.Discrete.array("pixel", shape), 0.5)
+    prepared = BeliefUpdate().prepare(model.problem())
+    found = prepared.calibrate(Evidence())
+    held = sum(belief.size for belief in (*found.beliefs, *found.sepset_beliefs))
+    assert 8 * held <= prepared.plan((), ()).memory
