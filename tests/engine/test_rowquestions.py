@@ -202,7 +202,7 @@ def by_hand(row):
         sigma = np.array([[spread, slope * spread], [slope * spread, slope**2 * spread + noise]])
         seen = [k for k, name in enumerate("xy") if row[name] is not None]
         at = [row["xy"[k]] for k in seen]
-        density = stats.multivariate_normal(mu[seen], sigma[np.ix_(seen, seen)]).pdf(at) if seen else 1.0
+        density = stats.multivariate_normal.pdf(at, mu[seen], sigma[np.ix_(seen, seen)]) if seen else 1.0
         total += chance * density
     return math.log(total) if total else -math.inf
 

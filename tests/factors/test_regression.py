@@ -122,7 +122,7 @@ def test_values_on_and_off_a_thin_support(rng, rank):
         vectors = np.linalg.eigh(C)[1]
         on = mean + vectors[:, 3 - rank :] @ rng.normal(size=rank)
         off = on + 0.5 * vectors[:, 0]
-        expected = stats.multivariate_normal(mean, C, allow_singular=True).logpdf(on) if rank else 0.0
+        expected = stats.multivariate_normal.logpdf(on, mean, C, allow_singular=True) if rank else 0.0
         assert found.log_value(point | {child: on}) == pytest.approx(expected, rel=1e-7, abs=1e-7)
         assert found.log_value(point | {child: off}) == -math.inf
     assert not found.is_definite.any()

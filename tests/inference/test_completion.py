@@ -245,7 +245,7 @@ def choices(net, codes, reals):
         mean, cov = np.array([a, b + w * a]), np.array([[s, w * s], [w * s, w * w * s + t]])
         o, m = np.flatnonzero(~np.isnan(reals)), np.flatnonzero(np.isnan(reals))
         if len(o):
-            p *= stats.multivariate_normal(mean[o], cov[np.ix_(o, o)]).pdf(reals[o])
+            p *= stats.multivariate_normal.pdf(reals[o], mean[o], cov[np.ix_(o, o)])
         gain = cov[np.ix_(m, o)] @ np.linalg.inv(cov[np.ix_(o, o)])
         rest = cov[np.ix_(m, m)] - gain @ cov[np.ix_(o, m)]
         found.append(((d, e), p, mean[m] + gain @ (reals[o] - mean[o]), rest))

@@ -280,8 +280,10 @@ def test_the_best_of_wide_forms_are_ranked(form):
             last = ss.cpds.Split(b, {0: last, 1: [0.3, 0.7]}) if form == "tree" else None
         wide = ss.TreeCPD(child, last, given=bits) if form == "tree" else ss.NoisyOr(child, dict.fromkeys(bits, 0.5))
         net, given = ss.BayesNet(*tables, wide), {"y": 1}
-    words = [np.isin(np.arange(num), on) for size in range(5) for on in itertools.combinations(range(num), size)]
-    words = np.array(words)
+    sets = [on for size in range(5) for on in itertools.combinations(range(num), size)]
+    words = np.zeros((len(sets), num), dtype=bool)
+    for word, on in zip(words, sets, strict=True):
+        word[list(on)] = True
     logs = np.where(words, np.log(chances), np.log(1.0 - chances)).sum(axis=1)
     with np.errstate(divide="ignore"):
         if form == "parity":

@@ -9,11 +9,12 @@ import base64
 import csv
 import glob
 import gzip
+import os
 import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -108,16 +109,35 @@ def file_format(file: Path) -> str:
     return kind
 
 
+_DATABASES: dict[int, duckdb.DuckDBPyConnection] = {}
+
+
+def _database() -> duckdb.DuckDBPyConnection:
+    """The DuckDB of this process, which loads no extensions and keeps nothing of the files it has read.
+
+    Making one takes longer than reading a short file. A forked process has none of the threads of the one before.
+    """
+    process = os.getpid()
+    if process not in _DATABASES:
+        import duckdb
+
+        settings: dict[str, str | bool | int | float | list[str]] = {
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+        }
+        made = duckdb.connect(":memory:", config=settings)
+        with suppress(duckdb.Error):  # of versions that have no such cache
+            made.execute("SET enable_external_file_cache = false")
+        _DATABASES.setdefault(process, made)
+    return _DATABASES[process]
+
+
 @contextmanager
 def connected(file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A private in-memory DuckDB that loads no extensions; its errors become ours."""
+    """A connection to DuckDB in memory, whose tables nobody else sees; its errors become ours."""
     import duckdb
 
-    settings: dict[str, str | bool | int | float | list[str]] = {
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
-    }
-    connection = duckdb.connect(":memory:", config=settings)
+    connection = _database().cursor()
     try:
         yield connection
     except duckdb.Error as error:

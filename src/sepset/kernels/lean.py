@@ -7,8 +7,8 @@ when another kernel is compiled that calls it: most processes only run what is t
 implementations of an operator wherever it occurs, and imports all of its own modules again before each function: here
 it is remembered which implementation took which types, and modules are imported once. After each of thirty passes it
 finds again how long each variable lives, which the last one alone asks for; for each constraint on a type it replaces
-the filters of warnings; and it tells the timers of all functions being compiled of every call of LLVM. Here it does
-none of these.
+the filters of warnings; with each block of a function that it inlines it copies the table of all its variables; and it
+tells the timers of all functions being compiled of every call of LLVM. Here it does none of these.
 
 This builds on parts of Numba that are not public. With other versions than those it was tested with, functions are
 compiled as Numba does it.
@@ -17,13 +17,14 @@ compiled as Numba does it.
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import numba
 from llvmlite import binding
-from numba.core import event
+from numba.core import event, inline_closurecall
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import NumbaError, WarningsFixer  # type: ignore[attr-defined]  # it is not public
@@ -146,6 +147,19 @@ def _plain(args: tuple[Any, ...], kws: dict[str, Any]) -> tuple[tuple[Any, ...],
     return tuple(unliteral(a) for a in args), {name: unliteral(a) for name, a in kws.items()}
 
 
+class _Copies:
+    """Copies of a function's blocks, made one after the other, that share one copy of their variables."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, Any] = {}
+
+    def deepcopy(self, block: Any) -> Any:
+        """The copy of a block; a block that is copied again, and one of another function, begins a new set of them."""
+        if id(block) in self._made or id(block.scope) not in self._made:
+            self._made = {}
+        return copy.deepcopy(block, self._made)
+
+
 @contextlib.contextmanager
 def lean() -> Iterator[None]:
     """While it lasts, this thread alone compiles, as above, and Python does not look for garbage.
@@ -180,6 +194,7 @@ def _replacements(codegen: Any, context: Any) -> Iterator[tuple[Any, str, Any]]:
     yield BaseFunction, "get_call_type", _found_call_type
     yield PostProcessor, "run", _processed
     yield WarningsFixer, "catch_warnings", _no_context
+    yield inline_closurecall, "copy", _Copies()
     if not any(event._registered.values()):  # without a listener
         yield event, "install_timer", _no_context
         yield event, "trigger_event", _no_context

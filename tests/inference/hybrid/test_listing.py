@@ -44,7 +44,7 @@ def by_hand(codes: np.ndarray, numbers: np.ndarray):
         weight, filled, left = P_A[a] * P_B[a, b], numbers.copy(), np.zeros((2, 2))
         gain = covariance[np.ix_(hidden, seen)] @ np.linalg.inv(covariance[np.ix_(seen, seen)])
         if len(seen):
-            weight *= multivariate_normal(mean[seen], covariance[np.ix_(seen, seen)]).pdf(numbers[seen])
+            weight *= multivariate_normal.pdf(numbers[seen], mean[seen], covariance[np.ix_(seen, seen)])
         filled[hidden] = mean[hidden] + gain @ (numbers[seen] - mean[seen])
         left[np.ix_(hidden, hidden)] = covariance[np.ix_(hidden, hidden)] - gain @ covariance[np.ix_(seen, hidden)]
         yield (a, b), weight, filled, left

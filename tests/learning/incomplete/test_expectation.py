@@ -174,7 +174,7 @@ def plain(net, rows):
             seen = np.array([row[names[i]] for i in o])
             S, mu = joint.covariance, joint.mu
             if o:
-                log += sps.multivariate_normal(mu[o], S[np.ix_(o, o)]).logpdf(seen)
+                log += sps.multivariate_normal.logpdf(seen, mu[o], S[np.ix_(o, o)])
             gain = S[np.ix_(m, o)] @ np.linalg.inv(S[np.ix_(o, o)])
             mean, cov = np.zeros(len(names)), np.zeros(S.shape)
             mean[o] = seen
@@ -281,7 +281,7 @@ def test_bivariate_normal_with_holes_maximizes_the_likelihood():
         total = 0.0
         for row in np.column_stack([x, y]):
             o = ~np.isnan(row)
-            total += sps.multivariate_normal(mean[o], S[np.ix_(o, o)]).logpdf(row[o])
+            total += sps.multivariate_normal.logpdf(row[o], mean[o], S[np.ix_(o, o)])
         return -total
 
     from scipy.optimize import minimize

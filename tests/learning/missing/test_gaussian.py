@@ -18,7 +18,7 @@ def log_likelihood(values, mean, covariance):
     for row in values:
         seen = ~np.isnan(row)
         if seen.any():
-            total += multivariate_normal(mean[seen], covariance[np.ix_(seen, seen)]).logpdf(row[seen])
+            total += multivariate_normal.logpdf(row[seen], mean[seen], covariance[np.ix_(seen, seen)])
     return total
 
 
