@@ -34,7 +34,9 @@ WORKER = os.environ.get("PYTEST_XDIST_WORKER")
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     """List the files of a folder backwards for the second worker."""
     report = yield
     if WORKER == "gw1" and isinstance(collector, pytest.Directory):

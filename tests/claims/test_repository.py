@@ -618,7 +618,7 @@ def clocks(tree: ast.AST) -> Iterator[str]:
 
 def test_no_test_asks_the_clock_on_the_wall():
     """How long something takes says more of the machine than of us: work is counted, or bounded in processor time."""
-    timed = [path for path in sorted(TESTS.rglob("*.py")) if "time" in path.read_text(encoding="utf-8")]
+    timed = [p for p in sorted(TESTS.rglob("*.py")) if re.search(r"\btime(it)?\b", p.read_text(encoding="utf-8"))]
     found = [f"{path.relative_to(ROOT)}:{use}" for path in timed for use in clocks(parsed(path))]
     assert not found, "\n".join(found)
 
@@ -654,7 +654,9 @@ def test_the_law_of_stable_sorts_itself(text, expected):
 
 def test_equal_items_are_sorted_alike_on_every_processor():
     """Sorts made for wide registers are not stable, and which are used depends on the processor."""
-    found = [f"{path.relative_to(ROOT)}:{use}" for path in MODULES for use in unstable_sorts(parsed(path))]
+    names = re.compile("|".join(("argsort", *sorted(UNSTABLE))))
+    sorting = [path for path in MODULES if names.search(path.read_text(encoding="utf-8"))]
+    found = [f"{path.relative_to(ROOT)}:{use}" for path in sorting for use in unstable_sorts(parsed(path))]
     assert not found, "\n".join(found)
 
 

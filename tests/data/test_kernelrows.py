@@ -36,8 +36,8 @@ def held_out(rows, width, folds=None):
         other = [n for n in range(len(rows)) if (n != m if folds is None else folds[n] != folds[m])]
         if not other:
             continue
-        joint = np.mean([stats.norm(rows[n], width).pdf(row).prod() for n in other])
-        above = np.mean([stats.norm(rows[n][:-1], width[:-1]).pdf(row[:-1]).prod() for n in other])
+        joint = np.mean([stats.norm.pdf(row, rows[n], width).prod() for n in other])
+        above = np.mean([stats.norm.pdf(row[:-1], rows[n][:-1], width[:-1]).prod() for n in other])
         total += math.log(joint / above)
     return total
 

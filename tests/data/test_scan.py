@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import datetime
+import os
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
@@ -53,6 +55,41 @@ def test_connections_turn_errors_into_ours(tmp_path):
     with pytest.raises(FileFormatError, match=r"x\.csv"), connected(tmp_path / "x.csv") as connection:
         connection.sql("SELECT nonsense")
     assert (compression(Path("a.csv.gz")), compression(Path("a.csv"))) == ("gzip", "none")
+
+
+def test_a_file_that_was_replaced_is_read_again(tmp_path):
+    """Nothing is kept of a file, though size and time of the new one are the same."""
+    file, stamp = tmp_path / "x.parquet", 1_700_000_000
+    for cells in (["a", "b"], ["c", "d"]):
+        pl.DataFrame({"x": cells}).write_parquet(file)
+        os.utime(file, (stamp, stamp))
+        with scanned(file) as scan:
+            assert scan.relation.fetchall() == [(cell,) for cell in cells]
+
+
+def test_connections_do_not_see_each_other(tmp_path):
+    with connected(tmp_path / "x.csv") as one, connected(tmp_path / "y.csv") as other:
+        one.register("cells", {"x": np.arange(2)})
+        other.register("cells", {"x": np.arange(3)})
+        found = [len(connection.sql("SELECT * FROM cells").fetchall()) for connection in (one, other)]
+        assert found == [2, 3]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_reads_files_too(tmp_path):
+    file = tmp_path / "x.csv"
+    file.write_text("a\n1\n")
+
+    def rows():
+        with scanned(file) as scan:
+            return scan.relation.fetchall()
+
+    assert rows() == [("1",)]
+    child = os.fork()
+    if not child:
+        os._exit(0 if rows() == [("1",)] else 1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
