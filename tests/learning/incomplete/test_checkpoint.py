@@ -111,7 +111,7 @@ def test_mixtures_resume_to_the_bit(method, tmp_path):
 
 def every_method():
     """Each method of climbing that the library has, with each of the choices that its settings name."""
-    for module in pkgutil.iter_modules(learning.__path__, "sepset.learning."):
+    for module in pkgutil.walk_packages(learning.__path__, "sepset.learning."):
         importlib.import_module(module.name)
     found = {}
     for kind in IterativeEstimator.__subclasses__():
