@@ -7,7 +7,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 
 import pytest
 from hypothesis import settings
@@ -65,9 +65,7 @@ def pytest_unconfigure() -> None:
     gc.unfreeze()
 
 
-@pytest.fixture(autouse=True)
-def _no_open_figures() -> Iterator[None]:
+def pytest_runtest_teardown() -> None:
     """Close the figures of each test: plots draw on the current axes, which must not be another test's."""
-    yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")

@@ -29,6 +29,7 @@ from sepset.inference.result import Result
 from sepset.learning.structure.exact.scoretable import ScoreTable
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Vector
+from support.blocks import in_blocks
 from support.bounded import child
 from tools import generate
 
@@ -45,7 +46,7 @@ def test_a_namespace_has_its_names_and_says_so(namespace):
     assert all(getattr(module, name) is not None for name in module.__all__)
 
 
-@pytest.mark.parametrize("name", surface.FLAT.split())
+@in_blocks("name", surface.FLAT.split())
 def test_a_flat_name_and_its_namespace_reach_one_object(name):
     holders = [namespace for namespace in surface.NAMESPACES if name in NAMES[namespace]]
     assert len(holders) == (name not in surface.homes(surface.VERBS))
@@ -128,7 +129,7 @@ def test_no_two_names_differ_only_by_case():
 DOCUMENTS = [generate.ROOT / "README.md", *(generate.ROOT / "docs").rglob("*.md")]
 
 
-@pytest.mark.parametrize("name", surface.FLAT.split())
+@in_blocks("name", surface.FLAT.split())
 def test_every_flat_name_is_used_in_a_document(name):
     written = [path for path in DOCUMENTS if re.search(rf"\bss\.{name}\b", path.read_text(encoding="utf-8"))]
     assert written, f"no document shows ss.{name}"

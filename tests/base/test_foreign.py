@@ -14,6 +14,7 @@ import sepset as ss
 from sepset.base.foreign import ARGUMENTS, CALLED_HERE, ELSEWHERE, MEMBERS, NOT_YET, hint, translated
 from sepset.errors import ArgumentError
 from sepset.surface import elsewhere
+from support.blocks import in_blocks
 
 
 def public(path):
@@ -23,7 +24,7 @@ def public(path):
     return found
 
 
-@pytest.mark.parametrize("word", CALLED_HERE)
+@in_blocks("word", list(CALLED_HERE))
 def test_what_it_is_called_here_exists(word):
     assert public(CALLED_HERE[word]) is not None
     assert word not in dir(ss)

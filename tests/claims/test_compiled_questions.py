@@ -18,6 +18,7 @@ from sepset.inference.compiled.question import compile_question
 from sepset.inference.compiled.store import FactorStore, FactorValues
 from sepset.inference.plan import make_plan
 from sepset.variables.evidence import Evidence
+from support.blocks import in_blocks
 from support.random_models import markov_net, table_net
 from support.tolerances import CLOSE
 
@@ -64,7 +65,7 @@ def random_question(rng, case, **settings):
     return question, values, evidence, given
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@in_blocks("seed", SEEDS)
 @pytest.mark.parametrize("draw", [markov_net, table_net])
 def test_the_marginal_over_every_factor(seed, draw):
     rng = np.random.default_rng(seed)
@@ -85,7 +86,7 @@ def test_the_marginal_over_every_factor(seed, draw):
         np.testing.assert_allclose(marginal, expected.ravel(), rtol=CLOSE, atol=CLOSE)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@in_blocks("seed", SEEDS)
 def test_maximizing_finds_the_largest_value(seed):
     rng = np.random.default_rng(seed)
     case = markov_net(rng)

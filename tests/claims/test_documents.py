@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import sepset as ss
+from support.blocks import in_blocks
 from support.documents import DOCUMENTS, FENCE, FRONT, ROOT, blocks, check_examples, name_of, run_document
 
 SOURCE = ROOT / "src" / "sepset"
@@ -32,7 +33,7 @@ def test_examples_run(path, tmp_path, monkeypatch):
     check_examples(path, tmp_path)
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+@in_blocks("path", DOCUMENTS)
 def test_blocks_have_a_known_mark(path):
     kinds = {block.kind for block in blocks(path.read_text(encoding="utf-8"))}
     assert kinds <= {"python", "python no-run", "python at-build", "sh", "text"}
@@ -58,7 +59,7 @@ def broken_links(path: Path) -> Iterator[str]:
             yield match["target"]
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+@in_blocks("path", DOCUMENTS)
 def test_links_lead_somewhere(path):
     assert list(broken_links(path)) == []
 
@@ -73,7 +74,7 @@ def unknown_names(text: str) -> Iterator[str]:
             yield f"ss{name}"
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+@in_blocks("path", DOCUMENTS)
 def test_names_in_the_text_exist(path):
     assert list(unknown_names(path.read_text(encoding="utf-8"))) == []
 

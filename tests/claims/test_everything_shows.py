@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
+from support.blocks import in_blocks
 from support.everything import ANSWERS, EVERYTHING, LONG, RESULTS, engine, hybrid, made, net
 from support.terminal import printed
 from support.tolerances import EXACT
@@ -39,7 +40,7 @@ class Tags(HTMLParser):
         self.text.append(data)
 
 
-@pytest.mark.parametrize("name", EVERYTHING)
+@in_blocks("name", list(EVERYTHING))
 def test_everything_shows_itself_in_four_ways(name):
     found = made(name)
     line, text, rich, page = repr(found), str(found), printed(found), "".join(Tags(found._repr_html_()).text)
@@ -50,7 +51,7 @@ def test_everything_shows_itself_in_four_ways(name):
         assert shown.strip()
 
 
-@pytest.mark.parametrize("name", ANSWERS | RESULTS)
+@in_blocks("name", list(ANSWERS | RESULTS))
 def test_results_are_plain_values(name):
     """What JSON holds is the dictionary, to the last digit, and nothing in it is not finite."""
     found = made(name)
@@ -60,7 +61,7 @@ def test_results_are_plain_values(name):
     assert " at 0x" not in found.to_json()
 
 
-@pytest.mark.parametrize("name", ANSWERS | RESULTS)
+@in_blocks("name", list(ANSWERS | RESULTS))
 def test_what_is_told_is_found_by_names_and_not_by_sentences(name):
     found = made(name)
     keys = {*getattr(found, "info", ()), *getattr(found, "guarantees", ()), *getattr(found, "terms", ())}
@@ -84,7 +85,7 @@ def test_what_is_long_is_cut_and_counted(make):
     assert len(repr(found)) < 600
 
 
-@pytest.mark.parametrize("name", EVERYTHING)
+@in_blocks("name", list(EVERYTHING))
 def test_what_a_prompt_shows_is_short(name):
     """A line with what matters: no arrays, and no fields of fields."""
     line = repr(made(name))

@@ -18,6 +18,7 @@ from sepset.base.foreign import OFTEN, TakesNames, translated
 from sepset.base.namespaces import INNER
 from sepset.learning.structure.columns import Columns
 from sepset.surface import NAMESPACES, VERBS, homes
+from support.blocks import in_blocks
 from support.everything import EVERYTHING, A, B, C, D, made, net, rows
 
 ASIA = ss.datasets.load("asia")
@@ -110,7 +111,7 @@ def public_functions():
     yield from (pytest.param(getattr(ss.plotting, name), id=f"plotting.{name}") for name in ss.plotting.__all__)
 
 
-@pytest.mark.parametrize("function", list(public_functions()))
+@in_blocks("function", [param.values[0] for param in public_functions()])
 def test_every_public_function_looks_at_its_arguments_after_a_failure(function):
     assert hasattr(function, "__wrapped__")
 
@@ -126,7 +127,7 @@ def public_classes():
                 yield pytest.param(found, id=f"{space}.{name}")
 
 
-@pytest.mark.parametrize("cls", list(public_classes()))
+@in_blocks("cls", [param.values[0] for param in public_classes()])
 def test_every_public_class_names_a_mistaken_argument_of_a_new_object(cls):
     with pytest.raises(ss.errors.ArgumentError, match=f"^{cls.__name__} (has no zzz=|cannot be called like this)"):
         cls(zzz=1)
@@ -146,7 +147,7 @@ def methods_of(kind):
             yield name, function
 
 
-@pytest.mark.parametrize("cls", list(public_classes()))
+@in_blocks("cls", [param.values[0] for param in public_classes()])
 def test_every_method_of_a_public_class_looks_at_its_arguments_after_a_failure(cls):
     assert [name for name, function in methods_of(cls) if not hasattr(function, "__wrapped__")] == []
 
@@ -201,7 +202,7 @@ def test_one_of_every_public_class_of_values_is_made_here():
     assert missing <= NOT_MADE
 
 
-@pytest.mark.parametrize("name", HELD)
+@in_blocks("name", list(HELD))
 def test_a_mistaken_argument_of_a_method_is_named(name):
     value = held(name)
     for method, _ in methods_of(type(value)):

@@ -15,6 +15,7 @@ from scipy.stats import dirichlet
 
 import sepset as ss
 from sepset.sklearn import BayesNetClassifier, BayesNetImputer
+from support.blocks import in_blocks
 from support.tolerances import CLOSE, EXACT
 
 DRAWN = np.random.default_rng(3)
@@ -428,11 +429,11 @@ BY_NAME = {
 }
 
 
-@pytest.mark.parametrize("ask", BY_NAME.values(), ids=BY_NAME)
+@in_blocks("name", list(BY_NAME))
 @pytest.mark.parametrize("position", [0, -1, np.int64(0), True], ids=repr)
-def test_a_position_is_no_name(ask, position):
+def test_a_position_is_no_name(name, position):
     with pytest.raises(ss.SepsetError):
-        ask(position)
+        BY_NAME[name](position)
 
 
 def test_the_sequence_of_variables_has_positions():

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
+from support.blocks import in_blocks
 from support.everything import EVERYTHING, made
 from support.tolerances import EXACT
 
@@ -93,7 +94,7 @@ def test_models_with_other_numbers_differ():
     assert ss.BayesNet(ss.TableCPD(a, [0.2, 0.8])) != ss.BayesNet(ss.TableCPD(a, [0.3, 0.7]))
 
 
-@pytest.mark.parametrize("name", EVERYTHING)
+@in_blocks("name", list(EVERYTHING))
 def test_copies_show_the_same(name):
     original = made(name)
     for copied_value in (copied(original), copy.deepcopy(original)):
@@ -101,7 +102,7 @@ def test_copies_show_the_same(name):
         assert str(copied_value) == str(original)
 
 
-@pytest.mark.parametrize("name", EVERYTHING)
+@in_blocks("name", list(EVERYTHING))
 def test_everything_can_be_compared(name):
     """Arrays have no truth value, and so results that hold some are compared by their contents."""
     original = made(name)

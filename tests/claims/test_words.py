@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from support.blocks import in_blocks
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "sepset"
 DOCUMENTS = [
@@ -192,7 +194,7 @@ def test_modules_are_in_plain_words(folder):
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.relative_to(ROOT).as_posix())
+@in_blocks("path", DOCUMENTS)
 def test_documents_are_in_plain_words(path):
     found = violations(paragraphs(path.read_text(encoding="utf-8")))
     assert not found, f"{path.relative_to(ROOT)}\n" + "\n".join(found)

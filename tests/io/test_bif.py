@@ -13,6 +13,7 @@ from sepset.io import bif
 from sepset.io.record import Reading
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
+from support.blocks import in_blocks
 from support.bounded import within
 from support.file_laws import accept_or_refuse, assert_same_network, mutated, refusal
 from support.shared_files import each_shared, one_shared
@@ -99,7 +100,7 @@ def test_thirds_of_two_digits_are_divided_by_their_sum_with_a_note():
     assert "the largest deviation from one was 0.01" in net.notes[0]
 
 
-@pytest.mark.parametrize("cut", range(0, len(SMALL.strip()) - 1, 7))
+@in_blocks("cut", range(0, len(SMALL.strip()) - 1, 7))
 def test_a_truncated_file_is_refused(cut):
     text = SMALL.strip()[:cut]
     try:

@@ -30,6 +30,12 @@ def in_blocks(name: str, values: Sequence[Any], size: int = CASES) -> Callable[[
 
         run.__signature__ = inspect.signature(test)  # type: ignore[attr-defined]  # what pytest reads
         blocks = [values[at : at + size] for at in range(0, len(values), size)]
-        return pytest.mark.parametrize(name, blocks, ids=lambda block: f"{block[0]}...{block[-1]}")(run)
+        return pytest.mark.parametrize(name, blocks, ids=_ends)(run)
 
     return decorate
+
+
+def _ends(block: Sequence[Any]) -> str:
+    """The first and the last value of a block, by their names if they have some."""
+    first, last = (getattr(value, "name", getattr(value, "__name__", value)) for value in (block[0], block[-1]))
+    return f"{first}...{last}"

@@ -134,7 +134,7 @@ def _database() -> duckdb.DuckDBPyConnection:
 
 @contextmanager
 def connected(file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection to DuckDB in memory, whose tables nobody else sees; its errors become ours."""
+    """A connection to DuckDB in memory with tables of its own; its errors become ours."""
     import duckdb
 
     connection = _database().cursor()

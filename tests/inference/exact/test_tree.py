@@ -42,7 +42,7 @@ def dense(factor):
     return tuple(v.name for v in table.scope), np.asarray(table.values)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@in_blocks("seed", range(25))
 @pytest.mark.parametrize(("semiring", "fold"), [(ss.factors.SUM, math.fsum), (ss.factors.MAX, max)], ids=["sum", "max"])
 def test_beliefs_are_marginals_and_neighbors_agree(seed, semiring, fold):
     case = markov_net(np.random.default_rng([seed, 1]))

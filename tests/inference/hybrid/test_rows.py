@@ -24,7 +24,7 @@ from support.hybrid_rows import evidence_of, log_density, mixture_of, moments_of
 from support.tolerances import CLOSE, STANDARD_ERRORS
 
 ONE = Workers(1)
-seeds = pytest.mark.parametrize("seed", range(40))
+seeds = in_blocks("seed", range(40))
 
 
 def prepared_for(net):

@@ -18,6 +18,7 @@ from sepset.inference.compiled.planner import Planner, Settings
 from sepset.inference.evidencerows import EvidenceRows, Workers
 from sepset.inference.rows import batch
 from sepset.inference.rows.batch import RowCompiler
+from support.blocks import in_blocks
 from support.counted_orders import CountedOrders
 from support.random_findings import dataset, evidence_of, log_of, posterior_of, random_codes
 from support.random_models import Case, markov_net, random_case, table_net
@@ -51,7 +52,7 @@ def check(case, codes, targets):
             np.testing.assert_allclose(found.probabilities[v][row], expected, rtol=CLOSE, atol=CLOSE)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@in_blocks("seed", range(25))
 def test_random_models(programs, seed):
     rng = np.random.default_rng(seed)
     case = random_case(rng)
@@ -195,7 +196,7 @@ def counted(case, codes, weights=None):
         np.testing.assert_allclose(counts, total, rtol=CLOSE, atol=CLOSE)
 
 
-@pytest.mark.parametrize("seed", range(15))
+@in_blocks("seed", range(15))
 def test_expected_counts(programs, seed):
     rng = np.random.default_rng(seed)
     case = table_net(rng) if seed % 2 else markov_net(rng)

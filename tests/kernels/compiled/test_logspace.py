@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from sepset.kernels.compiled import instructions as columns, logspace
+from support.blocks import in_blocks
 from support.random_contractions import assembled, contracted, random_network, summed
 from support.small_contractions import uncompile
 from support.tolerances import CLOSE, EXACT
@@ -47,7 +48,7 @@ def run(network, *, maximize=False, shift=0.0):
 
 
 @pytest.mark.parametrize("shift", [0.0, -5000.0, 700.0])
-@pytest.mark.parametrize("seed", range(12))
+@in_blocks("seed", range(12))
 def test_totals_and_marginals(either, seed, shift):
     w, program, ranked, reads, total = run(random_network(np.random.default_rng(seed), num=5), shift=shift)
     joint = summed(ranked, range(len(ranked.cards)))
@@ -61,7 +62,7 @@ def test_totals_and_marginals(either, seed, shift):
         np.testing.assert_allclose(found, summed(ranked, [r]) / whole, rtol=1e-8, atol=EXACT)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@in_blocks("seed", range(12))
 def test_maxima(either, seed):
     _, _, ranked, _, total = run(random_network(np.random.default_rng(seed), num=5), maximize=True)
     best = summed(ranked, range(len(ranked.cards))).max()

@@ -15,6 +15,7 @@ from sepset.inference.compiled.planner import Planner, Settings
 from sepset.inference.compiled.program import Program
 from sepset.inference.compiled.question import compile_greedily, compile_question
 from sepset.variables.evidence import Evidence
+from support.blocks import in_blocks
 from support.random_models import markov_net, table_net
 
 MEMORY = 2**30
@@ -63,7 +64,7 @@ def assert_same(first, second, kind, left_out=()):
 
 
 @pytest.mark.parametrize("kind", ["joint", "marginals", "group", "mode", "factors"])
-@pytest.mark.parametrize("seed", range(12))
+@in_blocks("seed", range(12))
 def test_one_call_is_the_stages_one_after_the_other(kind, seed):
     rng = np.random.default_rng(seed)
     case = markov_net(rng) if seed % 3 == 0 else table_net(rng)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from sepset.kernels.compiled import planning, sparse
+from support.blocks import in_blocks
 from support.random_contractions import random_network, rows
 from support.small_contractions import uncompile
 
@@ -57,7 +58,7 @@ def fixpoint(network, allowed):
 
 
 @pytest.mark.parametrize("zeros", [0.2, 0.5, 0.7])
-@pytest.mark.parametrize("seed", range(25))
+@in_blocks("seed", range(25))
 def test_exactly_the_unsupported_states_go(either, seed, zeros):
     network = sparse_network(seed, zeros)
     where, values = stored(network)
@@ -104,7 +105,7 @@ def test_restricted_tables_of_many_states(either, cards):
     assert strides.tolist() == strides_of(cards)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@in_blocks("seed", range(25))
 def test_restricted_tables_are_slices(either, seed):
     rng = np.random.default_rng(seed)
     network = random_network(rng, num=6, num_factors=7)

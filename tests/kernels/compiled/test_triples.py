@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sepset.kernels.compiled import triples
+from support.blocks import in_blocks
 from support.small_contractions import uncompile
 from support.tolerances import EXACT
 
@@ -43,7 +44,7 @@ def longs(values):
 
 
 @pytest.mark.parametrize(("scope_a", "scope_b", "scope_d"), STEPS)
-@pytest.mark.parametrize("seed", range(6))
+@in_blocks("seed", range(6))
 def test_a_join_lists_every_product_that_can_be_positive(either, seed, scope_a, scope_b, scope_d):
     rng = np.random.default_rng(seed)
     a, b = random_sparse(rng, scope_a, 0.3), random_sparse(rng, scope_b, 0.3)
