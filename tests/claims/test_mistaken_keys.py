@@ -110,3 +110,32 @@ def test_no_path_has_a_zero_character():
     for ask in (lambda: ss.read("\0.bif"), lambda: ss.write(ASIA, "a\0.bif")):
         with pytest.raises(ss.errors.FileFormatError, match="zero character"):
             ask()
+
+
+def test_several_variables_are_not_one():
+    for find in (ASIA.variables.ids, ASIA.variables.places, ASIA.variables.found_places):
+        for one in (None, 3, "lung", ASIA["lung"], object()):
+            with pytest.raises(ss.errors.ScopeError, match="Several variables were expected"):
+                find(one)
+        for wrong in ([None], ["lung", 3], [object()], [["lung"]]):
+            with pytest.raises(ss.errors.ScopeError, match="A variable or its name was expected"):
+                find(wrong)
+
+
+def test_other_parameters_have_the_scopes_of_the_old_ones():
+    cpds = ASIA.cpds
+    assert ASIA.with_parameters(iter(cpds)) == ASIA
+    with pytest.raises(ss.errors.ModelError, match="one CPD per variable, 8 in all; found 7"):
+        ASIA.with_parameters(cpds[1:])
+    for other in (cpds[::-1], [None, *cpds[1:]], "abcdefgh"):
+        with pytest.raises(ss.errors.ScopeError, match=r"scope of the old one; in the place of TableCPD\(asia"):
+            ASIA.with_parameters(other)
+    for wrong in (None, 3, ASIA.cpd):
+        with pytest.raises(ss.errors.ArgumentError, match="cpds="):
+            ASIA.with_parameters(wrong)
+
+
+def test_notes_are_several_strings():
+    for wrong in (None, "one note", [3], 3):
+        with pytest.raises(ss.errors.ArgumentError, match="notes="):
+            ROWS.with_notes(wrong)

@@ -245,7 +245,7 @@ def test_uniform_tables_are_those_of_equal_weights():
     assert (found.scope, found.block, found.num_parameters) == (same.scope, same.block, same.num_parameters)
     np.testing.assert_array_equal(found.values, same.values)
     assert TableCPD.uniform(x).values.tolist() == [0.25] * 4
-    many = TableCPD.uniform_over([(a, b, x), (x,), (b, a, x)])
+    many = TableCPD._uniform_over([(a, b, x), (x,), (b, a, x)])
     one_by_one = [found, TableCPD.uniform(x), TableCPD.uniform(x, given=(b, a))]
     assert [cpd.values.tolist() for cpd in many] == [cpd.values.tolist() for cpd in one_by_one]
     assert [(cpd.scope, cpd.block) for cpd in many] == [(cpd.scope, cpd.block) for cpd in one_by_one]

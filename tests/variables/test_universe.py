@@ -134,13 +134,13 @@ def test_comparison_and_repr():
 
 def test_names_of_states_are_found_or_left_to_a_longer_look():
     variables = Universe([Discrete("g", ("A", 1)), Real("r"), Discrete("h", ("A", "B"))])
-    assert variables.find_state("h", "B") == (2, 1)
-    assert variables.find_state("g", "A") == (0, 0)
+    assert variables._find_state("h", "B") == (2, 1)
+    assert variables._find_state("g", "A") == (0, 0)
     for name, state in [("g", "1"), ("r", "A"), ("x", "A"), ("h", "C")]:
-        assert variables.find_state(name, state) is None
+        assert variables._find_state(name, state) is None
     with_array = Universe([Discrete("h", ("A", "B")), Discrete.array("x", (2,), states=("A", "B"))])
-    assert with_array.find_state("h", "B") is None
-    assert with_array.find_state("x[0]", "B") is None
+    assert with_array._find_state("h", "B") is None
+    assert with_array._find_state("x[0]", "B") is None
 
 
 def test_many_variables_are_found_by_identity_and_others_by_name():

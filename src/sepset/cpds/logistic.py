@@ -181,7 +181,7 @@ class LogisticCPD(ChainedCPD):
         rows = rest._all_logits()
         for part in chunks(len(rows)):
             rows[part] = softmax(rows[part])
-        return TableCPD.unchecked(self.child, rows.reshape(-1), given=free, block=self.block)
+        return TableCPD._unchecked(self.child, rows.reshape(-1), given=free, block=self.block)
 
     @often
     def concave(self, given: Mapping[Any, int]) -> Concave:

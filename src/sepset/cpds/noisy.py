@@ -62,7 +62,7 @@ class NoisyCPD(ChainedCPD):
         """The table over some parents, each of which acts on all joint states of those before it at once."""
         check_size((*free, self.child))
         values = self.conditioned({p: given[p] for p in self.parents if p not in free}).influences.table()
-        return TableCPD.unchecked(self.child, values, given=free, block=self.block)
+        return TableCPD._unchecked(self.child, values, given=free, block=self.block)
 
     @property
     def _is_chain(self) -> bool:

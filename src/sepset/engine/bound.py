@@ -83,8 +83,7 @@ class Bound:
             )
         return evidence
 
-    @often
-    def with_joints(self, groups: tuple[tuple[int, ...], ...]) -> Self:
+    def _with_joints(self, groups: tuple[tuple[int, ...], ...]) -> Self:
         """The same engine, with one more variable for findings on each group of variables."""
 
         def extended() -> Any:

@@ -56,7 +56,7 @@ class View(Frozen, Sketched, Tabulated):
         variables, given = engine.model.variables, one_row(given)
         if has_joints(given):
             single = JointFindings.of(given, variables)  # type: ignore[arg-type]  # as was asked
-            resolve(single.given, engine.with_joints(single.groups).known)
+            resolve(single.given, engine._with_joints(single.groups).known)
         else:
             resolve(given, variables)
         named = {_named(v, variables): finding for v, finding in (() if given is None else given.items())}
