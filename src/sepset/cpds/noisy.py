@@ -93,7 +93,7 @@ class NoisyCPD(ChainedCPD):
 
     def conditioned(self, given: Mapping[Any, int]) -> Self:
         """The same form over the other parents; the contributions of those in `given` become part of the leak."""
-        known = {i: given[p] for i, p in enumerate(self.parents) if p in given}
+        known = self._known(given)
         free = tuple(p for i, p in enumerate(self.parents) if i not in known)
         return self._over(free, influences=self.influences.absorbing(known)) if known else self
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -107,8 +107,8 @@ def best_assignment(
 
 
 def _searches(method: Method | Assigns | None) -> TypeIs[Assigns]:
-    """Whether a method searches for assignments."""
-    return offers(method, "assign")
+    """Whether a method searches for assignments; frames, which have a length, have another `assign`."""
+    return offers(method, "assign") and not isinstance(method, Sized)
 
 
 def _exact_or_searched(

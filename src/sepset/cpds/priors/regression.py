@@ -23,6 +23,7 @@ from sepset.base.arraytypes import Floats
 from sepset.base.checks import Seed, below, check_finite, check_positive, finite_array, generator, whole
 from sepset.base.frozen import fill
 from sepset.base.logarithms import LOG_2PI
+from sepset.base.memory import check_fits
 from sepset.base.numerics.leastsquares import semidefinite_root
 from sepset.cpds.priors.gaussian import Data, summary
 from sepset.data.scatter import Scatter
@@ -76,7 +77,10 @@ class RegressionPrior:
         It is not a distribution until it is updated with enough rows; its mode in log variances is then the maximum
         likelihood estimate. Priors of imaginary rows start from it.
         """
-        zeros = np.zeros(2 * (whole("num_coefficients", num_coefficients),))
+        whole("size", size, least=1)
+        whole("num_coefficients", num_coefficients)
+        check_fits(8 * max(num_coefficients, size) ** 2, f"A prior of {num_coefficients} coefficients")
+        zeros = np.zeros(2 * (num_coefficients,))
         lines, scale = np.zeros((num_coefficients, size)), np.zeros((size, size))
         return cls.__new__(cls)._fill(lines, zeros, zeros, -float(num_coefficients), scale)
 
@@ -319,7 +323,7 @@ class NormalGamma(_GammaPrior):
         """The prior with coefficients of mean zero, each as strong as the mean."""
         if size != 1:
             return None
-        mean = np.append(self.mean, np.zeros(num_coefficients - 1))
+        mean = np.append(self.mean, np.zeros(whole("num_coefficients", num_coefficients, least=1) - 1))
         return LinearNormalGamma(mean, self.strength, shape=self.shape, rate=self.rate)
 
     def mean_marginal(self) -> StudentT:

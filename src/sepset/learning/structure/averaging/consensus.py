@@ -9,6 +9,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import number
 from sepset.base.foreign import translated
+from sepset.errors import ArgumentError
 from sepset.graphs.graph import DAG
 
 
@@ -62,6 +63,8 @@ def consensus_graph(names: Sequence[str], edges: Floats, *, threshold: float | N
     DAG(a -> b)
     """
     n = len(names)
+    if np.shape(edges) != (n, n):
+        raise ArgumentError(f"edges= has a row and a column for each of {n} names; found the shape {np.shape(edges)}.")
     pairs = edges + edges.T
     upper = np.triu_indices(n, 1)
     if threshold is None:
