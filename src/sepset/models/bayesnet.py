@@ -33,7 +33,7 @@ from sepset.models.networkproblem import network_problem
 from sepset.problem import Problem
 from sepset.variables.evidence import Given, resolve
 from sepset.variables.universe import Universe
-from sepset.variables.variable import Discrete, State, VariableLike, Vector, listed
+from sepset.variables.variable import Discrete, Domain, State, VariableLike, Vector, listed
 
 if TYPE_CHECKING:
     from sepset.data.dataset import Dataset
@@ -136,10 +136,12 @@ class BayesNet(NamedModel):
         10
         """
         rng = generator(seed)
-        shared = states if isinstance(states, Mapping | int) else tuple(states)
+        shared: Any = states if isinstance(states, Mapping | int) else tuple(states)
         if isinstance(shared, Mapping) and (absent := [n for n in dag.nodes if n not in shared]):
             raise ScopeError(f"states= has none for {listing(absent)}; give each variable some.")
-        known = {n: Discrete(n, shared[n] if isinstance(shared, Mapping) else shared) for n in dag.nodes}
+        if not isinstance(shared, Mapping):
+            shared = dict.fromkeys(dag.nodes, Domain.of(shared, "Each variable"))
+        known = {n: Discrete(n, shared[n]) for n in dag.nodes}
         families = [(*(known[p] for p in dag.parents(n)), known[n]) for n in dag.nodes]
         check_sizes(families)
         return cls._over(dag, (_random_cpd(scope[-1], scope[:-1], rng) for scope in families))
