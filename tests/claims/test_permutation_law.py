@@ -1317,9 +1317,6 @@ EXEMPT = {
     "structure.*.additions": OWN,
     "structure.*.fits": OWN,
     "models.BayesNet.with_parameters": OWN,
-    "inference.Engine.about": OWN,
-    "inference.Engine.answer": OWN,
-    "inference.Engine.point": OWN,
 }
 
 

@@ -24,6 +24,9 @@ T = TypeVar("T")
 Seed: TypeAlias = int | np.random.Generator
 """A seed, or a generator."""
 
+SEEDS = (int, np.integer, np.random.Generator, np.random.BitGenerator, np.random.SeedSequence)
+"""What random numbers may start from."""
+
 
 def is_number(value: object) -> bool:
     """Whether a value is a single real number; booleans are not.
@@ -171,11 +174,11 @@ def generator(seed: Seed) -> np.random.Generator:
     True
     """
     try:
-        return np.random.default_rng(seed)
+        if seed is None or (isinstance(seed, SEEDS) and not isinstance(seed, bool)):
+            return np.random.default_rng(seed)
     except (TypeError, ValueError):
-        raise ArgumentError(
-            f"seed= is a whole number of at least 0, or a numpy.random.Generator; found {brief(seed)}."
-        ) from None
+        pass
+    raise ArgumentError(f"seed= is a whole number of at least 0, or a numpy.random.Generator; found {brief(seed)}.")
 
 
 def row_weights(weights: ArrayLike, num_rows: int, owner: object = None) -> Floats:

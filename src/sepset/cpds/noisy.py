@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
-from sepset.base.checks import finite_array
+from sepset.base.checks import finite_array, is_number
 from sepset.base.display import Shown
 from sepset.base.foreign import often
 from sepset.base.frames import by_label
@@ -172,7 +172,7 @@ class NoisyOr(NoisyCPD):
             raise ModelError(f"{self!r} needs a child with two states; found {child!r}. Use NoisyMax.")
         switch = 1 - _off_code(child) if on is None else child.code(on)
         effects = tuple(_activation(self, parent, effect) for parent, effect in given.items())
-        leaks = _chances(self, np.array([leak], dtype=np.float64), "the leak")
+        leaks = _chances(self, np.array([leak if is_number(leak) else np.nan]), "the leak")
         fill(self, influences=Influences(leaks[0], effects, (1 - switch, switch)))
 
     def _shown(self) -> Shown:

@@ -109,8 +109,7 @@ class Bound:
             return [self.model.variables.id(targets)]
         return positions_of(self.model, targets)
 
-    @often
-    def point(self, position: int, evidence: Evidence) -> Factor | Gaussian:
+    def _point(self, position: int, evidence: Evidence) -> Factor | Gaussian:
         """The point mass of an observed variable at its value."""
         variable = self.model.variables[position]
         if isinstance(variable, Discrete):

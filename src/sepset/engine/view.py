@@ -96,7 +96,7 @@ class View(Frozen, Sketched, Tabulated):
         if joints is None:
             return self.engine.query(targets, given=self.given)
         evidence, positions = self._evidence, self.engine.positions(targets)
-        return self.engine.answer(joints.query(evidence.free(positions)), positions, evidence=evidence)
+        return self.engine._answer(joints.query(evidence.free(positions)), positions, evidence=evidence)
 
     @lazy
     def _evidence(self) -> Evidence:

@@ -96,6 +96,7 @@ class FactorBlock(Frozen):
         ids, sizes = _checked_scopes(scopes, len(cards)), tuple(int(card) for card in cards)
         if any(size < 1 for size in sizes):
             raise ModelError(f"A block of tables is over discrete variables; found {sizes} states.")
+        one_of("space", space, ("linear", "log"))
         fill(self, scopes=ids, cards=sizes)
         if isinstance(values, Potential):
             values.check(sizes)

@@ -17,7 +17,7 @@ from sepset.base.arraytypes import Floats
 from sepset.base.text import counted, listing
 from sepset.errors import NotApplicable, SepsetError
 from sepset.factors.algebra import Factor
-from sepset.factors.block import Block, FactorBlock
+from sepset.factors.block import FactorBlock
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.io.discrete import bayes_net, table_of
@@ -26,6 +26,7 @@ from sepset.io.record import READING, NetworkRecord, Reading, TableRecord, Varia
 from sepset.models.bayesnet import BayesNet
 from sepset.models.markovnet import MarkovNet
 from sepset.models.model import Model, NamedModel
+from sepset.problem import Block
 from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, Domain
 

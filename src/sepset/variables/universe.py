@@ -36,7 +36,7 @@ class Universe(TakesNames, Sequence[Discrete | Vector]):
     """
 
     def __init__(self, parts: Iterable[Discrete | Vector | VariableArray] = ()) -> None:
-        if isinstance(parts, Discrete | Vector):
+        if isinstance(parts, Discrete | Vector | str):
             raise ScopeError(f"Several variables were expected; found one. Use [{parts!r}].")
         try:
             self.parts: tuple[Discrete | Vector | VariableArray, ...] = tuple(parts)

@@ -134,6 +134,8 @@ def roc_area(scores: ArrayLike, relevant: Sequence[bool] | Bools) -> float:
 
 def _marks(relevant: Sequence[bool] | Bools | Floats) -> Bools:
     marks = np.asarray(relevant)
-    if marks.dtype != np.bool_ and not (marks.dtype.kind in "iuf" and np.isin(marks, (0, 1)).all()):
+    if marks.ndim != 1 or (
+        marks.dtype != np.bool_ and not (marks.dtype.kind in "iuf" and np.isin(marks, (0, 1)).all())
+    ):
         raise ArgumentError(f"relevant= is a sequence of truth values, one per position; found {brief(relevant)}.")
-    return marks.astype(np.bool_).reshape(-1)
+    return marks.astype(np.bool_)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.checks import number
+from sepset.base.checks import number, one_axis
 from sepset.base.foreign import translated
 from sepset.errors import ArgumentError
 from sepset.graphs.graph import DAG
@@ -31,7 +31,7 @@ def data_driven_threshold(strengths: Floats) -> float:
     >>> data_driven_threshold(np.array([0.0, 0.01, 0.02, 0.95, 1.0]))
     0.02
     """
-    found = np.sort(np.asarray(strengths, np.float64).reshape(-1))
+    found = np.sort(one_axis("strengths", strengths, error=ArgumentError))
     if not len(found):
         return 0.5
     points = np.concatenate([[0.0], found, [1.0]])
