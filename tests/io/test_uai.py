@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from sepset.factors.table import Table
 from sepset.io import results, uai
 from sepset.models.bayesnet import BayesNet
 from sepset.models.markovnet import MarkovNet
+from sepset.problem import Problem
 from sepset.variables.array import VariableArray
 from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, Real
@@ -148,8 +150,9 @@ def test_blocks_that_uai_cannot_hold():
         with pytest.raises(NotApplicable, match=r"pixel\[1,2\].* exceeds their range"):
             uai.render(MarkovNet(potentials.unary(pixel, logs)))
     wide = FactorBlock(np.arange(60).reshape(1, 60).repeat(2, axis=0), (2,) * 60, values=potentials.Parity())
+    known = Universe([pixel])
     with pytest.raises(TooLarge):
-        uai._block_values(wide, Universe([pixel]))
+        uai.render(SimpleNamespace(variables=known, problem=lambda: Problem(known, (wide,), conditionals=())))
 
 
 def test_what_uai_cannot_hold():

@@ -25,7 +25,7 @@ Seed: TypeAlias = int | np.random.Generator
 """A seed, or a generator."""
 
 SEEDS = (int, np.integer, np.random.Generator, np.random.BitGenerator, np.random.SeedSequence)
-"""What random numbers may start from."""
+"""The types of seeds."""
 
 
 def is_number(value: object) -> bool:

@@ -455,7 +455,7 @@ def explained(
 
 
 def unsuited(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """What an argument that others must suit, such as columns of which they are positions, finds wrong with them."""
+    """The objection of an argument that others must suit, such as columns of which they are positions."""
     given = inspect.signature(function).bind(*args, **kwargs).arguments
     asked = (value._unsuited(given) for value in given.values() if isinstance(value, Suited))
     return next(filter(None, asked), "")
@@ -467,7 +467,7 @@ class Suited:
     __slots__ = ()
 
     def _unsuited(self, given: Mapping[str, Any]) -> str:
-        """What is wrong with the other arguments; empty if they suit it."""
+        """The reason why other arguments do not suit it; empty if they do."""
         raise NotImplementedError
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
@@ -280,7 +281,7 @@ class BayesNet(NamedModel):
         The graph is shared, and only scopes are checked: iterations that estimate again and again need no more.
         """
         new = tuple(cpds)
-        if [getattr(cpd, "scope", None) for cpd in new] != [cpd.scope for cpd in self.cpds]:
+        if list(map(getattr, new, repeat("scope"), repeat(None))) != list(map(getattr, self.cpds, repeat("scope"))):
             raise _other_scopes(self.cpds, new)
         by_name = dict(zip(self._by_name, new, strict=True))
         return made(

@@ -23,7 +23,6 @@ from sepset.base.arraytypes import Floats
 from sepset.base.checks import Seed, below, check_finite, check_positive, finite_array, generator, whole
 from sepset.base.frozen import fill
 from sepset.base.logarithms import LOG_2PI
-from sepset.base.memory import check_fits
 from sepset.base.numerics.leastsquares import semidefinite_root
 from sepset.cpds.priors.gaussian import Data, summary
 from sepset.data.scatter import Scatter
@@ -77,11 +76,8 @@ class RegressionPrior:
         It is not a distribution until it is updated with enough rows; its mode in log variances is then the maximum
         likelihood estimate. Priors of imaginary rows start from it.
         """
-        whole("size", size, least=1)
-        whole("num_coefficients", num_coefficients)
-        check_fits(8 * max(num_coefficients, size) ** 2, f"A prior of {num_coefficients} coefficients")
-        zeros = np.zeros(2 * (num_coefficients,))
-        lines, scale = np.zeros((num_coefficients, size)), np.zeros((size, size))
+        zeros = np.zeros(2 * (whole("num_coefficients", num_coefficients),))
+        lines, scale = np.zeros((num_coefficients, whole("size", size, least=1))), np.zeros((size, size))
         return cls.__new__(cls)._fill(lines, zeros, zeros, -float(num_coefficients), scale)
 
     def with_noise(self, degrees: float, scale: Floats) -> Self:

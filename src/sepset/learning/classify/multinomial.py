@@ -32,7 +32,7 @@ from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
 
 NODE_BYTES = 1000
-"""What a variable of a network takes in memory, at least."""
+"""The memory of a variable of a network, at least."""
 
 CountMatrix: TypeAlias = Any
 """Counts, one row per document and one column per word: an array, or a sparse matrix of scipy."""

@@ -22,7 +22,7 @@ from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
 
 NODE_BYTES = 400
-"""What a node of a graph takes in memory, at least."""
+"""The memory of a node of a graph, at least."""
 
 
 @translated

@@ -160,7 +160,7 @@ class Columns(Suited, Frozen, inner=True):
         )
 
     def _unsuited(self, given: Mapping[str, Any]) -> str:
-        """What is wrong with the positions of a family in these columns."""
+        """The reason why positions of a family do not suit these columns."""
         for name in ("child", "parents", "candidates"):
             value = given.get(name, ())
             places = list(value) if isinstance(value, Iterable) else [value]
