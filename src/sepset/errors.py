@@ -16,7 +16,9 @@
 
 A mistake has one type wherever it is made. How something is asked or computed (a number of rows, a level, a word among
 several, a seed, a method's setting) is an `ArgumentError`; the numbers that models and priors are made of are a
-`ModelError`; rows, their weights and their columns are a `DataError`.
+`ModelError`; rows, their weights and their columns are a `DataError`. What a file contains, or a format cannot, is a
+`FileFormatError`; what the system refuses when a file is written (no folder, no permission, a full disk) is its own
+`OSError` with the name of the file, whatever is written: nothing was.
 
 A message says what was asked, what was found, the nearest valid thing, and what to do.
 """

@@ -10,7 +10,8 @@ import threading
 
 import pytest
 
-from sepset.base.replacing import replacing, write_whole
+from sepset.base.replacing import replacing, require_place, write_whole
+from sepset.errors import ArgumentError, FileFormatError
 
 posix = pytest.mark.skipif(os.name == "nt", reason="modes, pipes and signals of POSIX")
 
@@ -43,6 +44,29 @@ def test_an_error_of_the_system_names_the_file(tmp_path):
     assert missing.value.filename == str(tmp_path / "absent" / "a.txt")
     with pytest.raises(IsADirectoryError, match="nothing was written"):
         write_whole(tmp_path, b"")
+    assert names(tmp_path) == []
+
+
+def test_a_place_is_refused_as_writing_would(tmp_path, monkeypatch):
+    require_place(tmp_path / "a.txt")
+    require_place(os.devnull)
+    for place, kind in ((tmp_path, IsADirectoryError), (tmp_path / "absent" / "a.txt", FileNotFoundError)):
+        with pytest.raises(kind) as found:
+            require_place(place)
+        with pytest.raises(kind):
+            write_whole(place, b"")
+        assert found.value.filename == str(place)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(PermissionError, match="cannot write into the folder"):
+        require_place(tmp_path / "a.txt")
+
+
+def test_what_is_no_path_is_refused(tmp_path):
+    for path in (None, 3, b"a.txt"):
+        with pytest.raises(ArgumentError, match="A file is written to a path"):
+            write_whole(path, b"")
+    with pytest.raises(FileFormatError, match="zero character"):
+        write_whole(f"{tmp_path}/a\0b", b"")
     assert names(tmp_path) == []
 
 

@@ -9,6 +9,7 @@ import itertools
 import pickle
 from enum import Enum
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ ROWS = ASIA.sample(30, seed=1)
 MORAL = ss.graphs.moralize(ASIA.dag)
 X, Y = ss.Discrete("x"), ss.Discrete("y", 3)
 R = ss.Real("r")
+EDGE = ss.DAG.parse("a -> b")
 
 
 class Odd:
@@ -78,6 +80,25 @@ CALLS = {
     "LinearGaussian": (ss.LinearGaussian, {"child": R, "intercept": 0.0, "covariance": 1.0}),
     "Table": (ss.Table, {"scope": [X, Y], "values": np.ones((2, 3))}),
     "Gaussian": (ss.Gaussian, {"scope": [R], "mean": [0.0], "covariance": [[1.0]]}),
+    "StudentT": (ss.factors.StudentT, {"degrees": 3.0, "location": [0.0], "dispersion": [[1.0]]}),
+    "SparseTable": (ss.factors.SparseTable, {"scope": [X, Y], "codes": [[0, 1]], "values": [0.5]}),
+    "KernelCPD": (ss.cpds.KernelCPD, {"child": R, "given": [], "rows": {"r": [0.5, 1.5]}}),
+    "from_codes": (ss.Dataset.from_codes, {"variables": [X], "codes": {"x": [0, 1]}, "weights": [1.0, 2.0]}),
+    "bootstrap_mean": (ss.evaluation.bootstrap_mean, {"values": [0.5, 1.5], "weights": [1.0, 1.0], "num_draws": 9}),
+    "reliability_curve": (ss.evaluation.reliability_curve, {"probabilities": [0.2, 0.7], "outcomes": [0, 1]}),
+    "roc_area": (ss.recommend.roc_area, {"scores": [0.9, 0.1], "relevant": [True, False]}),
+    "least_cost_action": (ss.classify.least_cost_action, {"probabilities": [[0.6, 0.4]], "costs": np.eye(2)}),
+    "consensus_graph": (ss.structure.consensus_graph, {"names": ["a", "b"], "edges": np.zeros((2, 2))}),
+    "edge_recovery": (
+        ss.structure.edge_recovery,
+        {"truth": EDGE, "found": SimpleNamespace(names="ab", edges=np.array([[0.0, 0.5], [0.25, 0.0]]))},
+    ),
+    "num_dags": (ss.structure.num_dags, {"num_nodes": 3}),
+    "rounds": (ss.evaluation.Holdout().rounds, {"data": ROWS, "rng": np.random.default_rng(0)}),
+    "prepare": (ss.CliqueTree().prepare, {"problem": ASIA.problem()}),
+    "promises": (ss.CliqueTree().promises, {"problem": ASIA.problem()}),
+    "hyperparameters": (ss.BDeu(1).hyperparameters, {"cpds": ASIA.cpds[:1]}),
+    "with_parameters": (ASIA.with_parameters, {"cpds": ASIA.cpds}),
 }
 
 
@@ -100,6 +121,30 @@ def test_mistakes_are_refused_in_our_own_words(function, given):
             except Exception as error:  # every other kind is a mistake of the library
                 raw.append((name, mistake, error))
     assert raw == []
+
+
+def test_functions_of_states_take_as_many_as_there_are():
+    same, either = {"given": Y}, {"parents": [Y]}
+    asks = {
+        "DeterministicCPD": lambda rule: ss.cpds.DeterministicCPD(X, rule, **same),
+        "deterministic": lambda rule: ss.factors.SparseTable.deterministic(X, rule=rule, **either),
+        "Feature": lambda rule: ss.models.Feature([Y], rule),
+    }
+    for ask in asks.values():
+        ask(lambda y: y % 2)
+        for wrong in (lambda: 0, lambda x, y: 0, lambda *, y: 0):
+            with pytest.raises(ss.errors.ArgumentError, match=r"The function takes .*; there are 1 "):
+                ask(wrong)
+
+
+def test_what_would_take_forever_is_refused():
+    words = ss.classify.MultinomialNaiveBayes(
+        X, Y, class_probabilities=[0.5, 0.5], word_probabilities=np.full((2, 3), 1 / 3)
+    )
+    for ask in (words.network, lambda n: ss.learning.meta_network(ASIA, n), ss.structure.num_dags):
+        for many in (10**12, 2**70):
+            with pytest.raises(ss.TooLarge):
+                ask(many)
 
 
 def public_functions():

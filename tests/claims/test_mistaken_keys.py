@@ -110,3 +110,74 @@ def test_no_path_has_a_zero_character():
     for ask in (lambda: ss.read("\0.bif"), lambda: ss.write(ASIA, "a\0.bif")):
         with pytest.raises(ss.errors.FileFormatError, match="zero character"):
             ask()
+
+
+def test_several_variables_are_not_one():
+    for find in (ASIA.variables.ids, ASIA.variables.places, ASIA.variables.found_places):
+        for one in (None, 3, "lung", ASIA["lung"], object()):
+            with pytest.raises(ss.errors.ScopeError, match="Several variables were expected"):
+                find(one)
+        for wrong in ([None], ["lung", 3], [object()], [["lung"]]):
+            with pytest.raises(ss.errors.ScopeError, match="A variable or its name was expected"):
+                find(wrong)
+
+
+def test_other_parameters_have_the_scopes_of_the_old_ones():
+    cpds = ASIA.cpds
+    assert ASIA.with_parameters(iter(cpds)) == ASIA
+    with pytest.raises(ss.errors.ModelError, match="one CPD per variable, 8 in all; found 7"):
+        ASIA.with_parameters(cpds[1:])
+    for other in (cpds[::-1], [None, *cpds[1:]], "abcdefgh"):
+        with pytest.raises(ss.errors.ScopeError, match=r"scope of the old one; in the place of TableCPD\(asia"):
+            ASIA.with_parameters(other)
+    for wrong in (None, 3, ASIA.cpd):
+        with pytest.raises(ss.errors.ArgumentError, match="cpds="):
+            ASIA.with_parameters(wrong)
+
+
+def test_notes_are_several_strings():
+    for wrong in (None, "one note", [3], 3):
+        with pytest.raises(ss.errors.ArgumentError, match="notes="):
+            ROWS.with_notes(wrong)
+
+
+ASKED = {
+    "sensitivity of no state": lambda: ss.sensitivity(ASIA, "lung", state=None),
+    "a sample given nothing": lambda: ss.sample(ASIA, 2, given=0),
+    "a drawing given nothing": lambda: ss.draw(ASIA, given=""),
+    "a seed that is a truth": lambda: ss.sample(ASIA, 2, seed=True),
+    "a seed that is a list": lambda: ss.sample(ASIA, 2, seed=[]),
+    "an unused seed": lambda: ss.map_assignment(ASIA, seed="zzz"),
+    "an unused rule of stopping": lambda: ss.map_assignment(ASIA, until="zzz"),
+    "an unused checkpoint": lambda: ss.map_assignment(ASIA, checkpoint=3),
+    "threads": lambda: ASIA.sample(2, threads=0.5),
+    "missing columns": lambda: ss.Dataset({"a": [1]}, missing_columns="zzz"),
+    "variables that are a text": lambda: ss.Dataset({"a": [1]}, ""),
+    "a leak that is no number": lambda: ss.NoisyOr(D, given={ss.Discrete("e"): 0.5}, leak=[]),
+    "a space of a potential": lambda: ss.potentials.pairwise([], ss.potentials.Potts(1.0), space="zzz"),
+    "a largest size": lambda: ss.read(b"MARKOV 1 2 0", max_bytes=float("nan")),
+    "an order of norms": lambda: ss.evaluation.parameter_distance(ASIA, ASIA, order=None),
+    "a method that is empty": lambda: ss.graphs.elimination_order(ASIA.dag, method=[]),
+    "what to do with impossible rows": lambda: ss.classify.Classifier(ASIA, "lung").predict(ROWS, on_impossible="zzz"),
+    "codes that are numbers": lambda: ss.potentials.Parity().log_values([0.5, 1.0]),
+    "relevant items": lambda: ss.recommend.precision_at(True, 2),
+    "a frame as a method": lambda: ss.map_assignment(ASIA, method=Frame()),
+    "a column that is none": lambda: ss.predict(ASIA, {"smoke": 3}, targets="lung"),
+}
+"""What was answered by a guess at what was meant, or with an error of Python's own."""
+
+
+class Frame:
+    """It has a length, and `assign` means something else, as in frames of pandas."""
+
+    def assign(self, **columns):
+        return self
+
+    def __len__(self):
+        return 0
+
+
+@pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
+def test_nothing_is_guessed(ask):
+    with pytest.raises(ss.SepsetError):
+        ask()

@@ -1275,7 +1275,6 @@ EXEMPT = {
     "classify.Classification.decide": "takes a matrix of costs, in the order of the states of its target",
     "inference.AssignmentTask.__init__": RECORD,
     "inference.Pairs.__init__": RECORD,
-    "inference.Engine.with_joints": OWN,
     "inference.MergeOrder.break_even": "compares the costs of two orders, which are numbers",
     "classify.MultinomialNaiveBayes.*": "takes a matrix of counts, whose columns are the words in their order",
     "cpds.KernelCPD.decomposed": OWN,
@@ -1317,11 +1316,7 @@ EXEMPT = {
     "learning.MarkovFitResult.__init__": RECORD,
     "structure.*.additions": OWN,
     "structure.*.fits": OWN,
-    "models.BayesNet.over": OWN,
     "models.BayesNet.with_parameters": OWN,
-    "inference.Engine.about": OWN,
-    "inference.Engine.answer": OWN,
-    "inference.Engine.point": OWN,
 }
 
 

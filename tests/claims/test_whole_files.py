@@ -53,9 +53,9 @@ def test_a_full_disk_leaves_the_old_file(name, tmp_path, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full)
-        with pytest.raises((OSError, ss.errors.FileFormatError), match="No space left on device: nothing was") as found:
+        with pytest.raises(OSError, match="No space left on device: nothing was") as found:
             WRITERS[name](file)
-    assert str(file) in str(found.value)
+    assert (found.value.errno, found.value.filename) == (errno.ENOSPC, str(file))
     assert (file.read_text(), os.listdir(tmp_path)) == ("old", [name])
     WRITERS[name](file)
     assert file.read_bytes() != b"old"
@@ -69,7 +69,28 @@ def test_a_folder_is_no_file(name, tmp_path):
     if name == "rows.feather":
         pytest.importorskip("pyarrow")
     (tmp_path / name).mkdir()
-    with pytest.raises((OSError, ss.errors.FileFormatError), match="Is a directory"):
+    with pytest.raises(IsADirectoryError, match="Is a directory"):
         WRITERS[name](tmp_path / name)
     assert os.listdir(tmp_path) == [name]
     assert os.listdir(tmp_path / name) == []
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_missing_folder_is_named(name, tmp_path):
+    if name == "rows.feather":
+        pytest.importorskip("pyarrow")
+    file = tmp_path / "absent" / name
+    with pytest.raises(FileNotFoundError, match="absent") as found:
+        WRITERS[name](file)
+    assert found.value.filename == str(file)
+    with pytest.raises(ss.errors.FileFormatError, match="zero character"):
+        WRITERS[name](f"{tmp_path}/\0{name}")
+    assert os.listdir(tmp_path) == []
+
+
+def test_places_are_refused_before_any_work_with_the_same_error(tmp_path):
+    rows = {"x": ["a", "b", None], "y": ["c", "d", "d"]}
+    for place, kind in ((tmp_path, IsADirectoryError), (tmp_path / "absent" / "run", FileNotFoundError)):
+        with pytest.raises(kind) as found:
+            ss.fit(ss.DAG.parse("x -> y"), rows, ss.EM(), checkpoint=place)
+        assert found.value.filename == str(place)

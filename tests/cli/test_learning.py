@@ -320,7 +320,7 @@ def test_places_are_refused_before_any_work(csv, tmp_path, monkeypatch, capsys):
     for suffix, command in ((".json", ["fit", "asia", csv]), (".csv", ["impute", "asia", csv])):
         place = tmp_path / f"folder{suffix}"
         place.mkdir()
-        assert "it is a directory" in error(*command, "-o", place)
+        assert "Is a directory" in error(*command, "-o", place)
     assert "names no format of rows" in error("impute", "asia", csv, "-o", tmp_path / "x.xlsx")
     assert "no directory" in error("evaluate", "asia", csv, "-t", "dysp", "--plot", tmp_path / "none" / "p.png")
 

@@ -256,9 +256,9 @@ def test_places_are_refused_before_any_work(tmp_path, monkeypatch, capsys):
     (tmp_path / "folder.bif").mkdir()
     (tmp_path / "folder.csv").mkdir()
     monkeypatch.setattr("sepset.cli.answers.load", lambda name: pytest.fail("work was done"))
-    assert "it is a directory" in refused(monkeypatch, capsys, "convert", "asia", str(tmp_path / "folder.bif"))
+    assert "Is a directory" in refused(monkeypatch, capsys, "convert", "asia", str(tmp_path / "folder.bif"))
     assert "no directory" in refused(monkeypatch, capsys, "convert", "asia", str(tmp_path / "none" / "x.bif"))
-    for place, why in (("folder.csv", "a directory"), ("none/x.csv", "no directory"), ("x.foo", "format of rows")):
+    for place, why in (("folder.csv", "Is a directory"), ("none/x.csv", "no directory"), ("x.foo", "format of rows")):
         assert why in refused(monkeypatch, capsys, "sample", "asia", "-o", str(tmp_path / place))
 
 

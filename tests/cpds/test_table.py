@@ -13,6 +13,8 @@ from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.cpds.table import TableCPD
 from sepset.errors import DataError, ModelError, ScopeError, StateError, TooLarge
 from sepset.factors.table import Table
+from sepset.graphs.graph import DAG
+from sepset.models.defaults import default_network
 from sepset.variables.variable import Discrete, Real
 from support.blocks import in_blocks
 from support.cpd_contract import check_contract
@@ -245,8 +247,8 @@ def test_uniform_tables_are_those_of_equal_weights():
     assert (found.scope, found.block, found.num_parameters) == (same.scope, same.block, same.num_parameters)
     np.testing.assert_array_equal(found.values, same.values)
     assert TableCPD.uniform(x).values.tolist() == [0.25] * 4
-    many = TableCPD.uniform_over([(a, b, x), (x,), (b, a, x)])
-    one_by_one = [found, TableCPD.uniform(x), TableCPD.uniform(x, given=(b, a))]
+    many = default_network(DAG.parse("a -> x <- b"), {"a": a, "b": b, "x": x}).cpds
+    one_by_one = [TableCPD.uniform(cpd.child, given=cpd.parents) for cpd in many]
     assert [cpd.values.tolist() for cpd in many] == [cpd.values.tolist() for cpd in one_by_one]
     assert [(cpd.scope, cpd.block) for cpd in many] == [(cpd.scope, cpd.block) for cpd in one_by_one]
     assert not many[0].values.flags.writeable

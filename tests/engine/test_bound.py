@@ -18,7 +18,7 @@ def test_names_become_positions_and_findings_evidence():
     names = STUDENT.variables.names
     assert bound.positions(["sat", STUDENT["grade"]]) == [names.index("sat"), names.index("grade")]
     assert bound.evidence({"grade": "B"}).codes == {names.index("grade"): 1}
-    assert bound.point(names.index("grade"), bound.evidence({"grade": "B"})).values.tolist() == [0.0, 1.0, 0.0]
+    assert ss.prepare(STUDENT).query("grade", given={"grade": "B"}).values.tolist() == [0.0, 1.0, 0.0]
     with pytest.raises(ss.errors.ScopeError, match="sat is asked for twice"):
         bound.positions(["sat", "sat"])
 

@@ -19,7 +19,7 @@ from hypothesis.extra import numpy as hnp
 import sepset
 from sepset.errors import DataError, NotApplicable
 from sepset.inference import checkpoint
-from sepset.inference.checkpoint import DTYPES, dump, load, require_place, save
+from sepset.inference.checkpoint import DTYPES, dump, load, save
 
 FLOATS = st.floats(allow_nan=True, allow_infinity=True)
 ARRAYS = hnp.arrays(
@@ -161,16 +161,6 @@ def test_links_are_followed(tmp_path):
     save([2], link)
     assert link.is_symlink()
     assert load(target.read_bytes(), "file") == [2]
-
-
-def test_places_are_checked(tmp_path, monkeypatch):
-    require_place(tmp_path / "run.bin")
-    for place, why in ((tmp_path, "is a directory"), (tmp_path / "none" / "run.bin", "no directory")):
-        with pytest.raises(DataError, match=why):
-            require_place(place)
-    monkeypatch.setattr(os, "access", lambda path, mode: False)
-    with pytest.raises(DataError, match="cannot be written to"):
-        require_place(tmp_path / "run.bin")
 
 
 def test_the_second_line_is_json_that_people_can_read(tmp_path):

@@ -322,9 +322,9 @@ def test_other_kinds_of_generators(tmp_path):
 
 
 def test_checkpoints_need_a_place_before_work_is_done(tmp_path):
-    for place, why in ((tmp_path, "is a directory"), (tmp_path / "none" / "run.bin", "no directory")):
+    for place, why in ((tmp_path, "Is a directory"), (tmp_path / "none" / "run.bin", "no directory")):
         steps = []
-        with pytest.raises(DataError, match=why):
+        with pytest.raises(OSError, match=why):
             walk(2, checkpoint=place, callback=lambda *args, steps=steps: steps.append(1))
         assert not steps
 

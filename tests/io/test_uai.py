@@ -1,19 +1,24 @@
 from __future__ import annotations
 
 import gzip
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
 import oracle
-from sepset import log_partition
-from sepset.errors import NotApplicable
+from sepset import log_partition, potentials
+from sepset.errors import NotApplicable, TooLarge
+from sepset.factors.block import FactorBlock
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.io import results, uai
 from sepset.models.bayesnet import BayesNet
 from sepset.models.markovnet import MarkovNet
+from sepset.problem import Problem
+from sepset.variables.array import VariableArray
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, Real
 from support.bounded import within
 from support.file_laws import accept_or_refuse, mutated, refusal
@@ -114,6 +119,40 @@ def test_bayesian_networks_come_back(net):
     for ours, theirs in zip(net.cpds, back.cpds, strict=True):
         assert net.variables.ids(ours.scope).tolist() == back.variables.ids(theirs.scope).tolist()
         assert ours.table.flat.tobytes() == theirs.table.flat.tobytes()
+
+
+def test_blocks_over_arrays_are_written_without_a_variable_for_each_factor(monkeypatch):
+    pixel = Discrete.array("pixel", (7, 6), states=3)
+    levels = np.random.default_rng(0).normal(size=(7, 6, 3))
+    levels[0, 0] = [800.0, 801.0, -np.inf]
+    levels[0, 0] -= 200.0  # e^601 is a float, far from one
+    net = MarkovNet(
+        potentials.unary(pixel, levels),
+        potentials.pairwise(pixel.grid_edges(), potentials.Potts(0.5)),
+        Table(pixel[0, 0], [1.0, 2.0, 0.0]),
+    )
+    single = [(net.variables.ids(f.scope).tolist(), f.values.reshape(-1).tolist()) for f in net.factors]
+    asked = []
+    element = VariableArray.element
+    monkeypatch.setattr(VariableArray, "element", lambda *args: asked.append(1) or element(*args))
+    text = uai.render(net)
+    assert len(asked) < 10  # 42 pixels, 113 factors
+    monkeypatch.undo()
+    back = uai.parse(text)
+    assert [(back.variables.ids(f.scope).tolist(), f.values.reshape(-1).tolist()) for f in back.factors] == single
+
+
+def test_blocks_that_uai_cannot_hold():
+    pixel = Discrete.array("pixel", (2, 30))
+    for level in (800.0, -800.0):
+        logs = np.zeros((2, 30, 2))
+        logs[1, 2, 0] = level
+        with pytest.raises(NotApplicable, match=r"pixel\[1,2\].* exceeds their range"):
+            uai.render(MarkovNet(potentials.unary(pixel, logs)))
+    wide = FactorBlock(np.arange(60).reshape(1, 60).repeat(2, axis=0), (2,) * 60, values=potentials.Parity())
+    known = Universe([pixel])
+    with pytest.raises(TooLarge):
+        uai.render(SimpleNamespace(variables=known, problem=lambda: Problem(known, (wide,), conditionals=())))
 
 
 def test_what_uai_cannot_hold():

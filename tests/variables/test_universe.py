@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from sepset.errors import ScopeError
+from sepset.errors import ScopeError, SepsetError
+from sepset.variables.evidence import resolve
 from sepset.variables.universe import MANY, ExtendedUniverse, Universe
 from sepset.variables.variable import Discrete, Real, Vector
 
@@ -134,13 +135,13 @@ def test_comparison_and_repr():
 
 def test_names_of_states_are_found_or_left_to_a_longer_look():
     variables = Universe([Discrete("g", ("A", 1)), Real("r"), Discrete("h", ("A", "B"))])
-    assert variables.find_state("h", "B") == (2, 1)
-    assert variables.find_state("g", "A") == (0, 0)
+    assert resolve({"h": "B", "g": "A"}, variables).codes == {2: 1, 0: 0}
+    assert resolve({"g": 1}, variables).codes == {0: 1}
     for name, state in [("g", "1"), ("r", "A"), ("x", "A"), ("h", "C")]:
-        assert variables.find_state(name, state) is None
+        with pytest.raises(SepsetError):
+            resolve({name: state}, variables)
     with_array = Universe([Discrete("h", ("A", "B")), Discrete.array("x", (2,), states=("A", "B"))])
-    assert with_array.find_state("h", "B") is None
-    assert with_array.find_state("x[0]", "B") is None
+    assert resolve({"h": "B", "x[0]": "B"}, with_array).codes == {0: 1, 1: 1}
 
 
 def test_many_variables_are_found_by_identity_and_others_by_name():

@@ -158,7 +158,10 @@ def _answers(
     engine = engine_for(model, method)
     views: list[View] = []
     if beliefs or (beliefs is None and (given is not None or compare is not None)):
-        views = [engine.observe(findings or {}) for findings in ([given] if compare is None else [compare, given])]
+        views = [
+            engine.observe({} if findings is None else findings)
+            for findings in ([given] if compare is None else [compare, given])
+        ]
         for view in views:
             view.marginals()
     if strengths:

@@ -239,7 +239,8 @@ def sample(
     1000
     """
     whole("num_rows", num_rows)
-    if not given and method is None and isinstance(model, Samples):
+    is_free = given is None or (isinstance(given, Mapping) and not given)
+    if is_free and method is None and isinstance(model, Samples):
         return model.sample(num_rows, seed)
     return engine_for(model, method).sample(num_rows, given=given, seed=seed)
 

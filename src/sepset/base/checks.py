@@ -24,6 +24,9 @@ T = TypeVar("T")
 Seed: TypeAlias = int | np.random.Generator
 """A seed, or a generator."""
 
+SEEDS = (int, np.integer, np.random.Generator, np.random.BitGenerator, np.random.SeedSequence)
+"""The types of seeds."""
+
 
 def is_number(value: object) -> bool:
     """Whether a value is a single real number; booleans are not.
@@ -128,6 +131,42 @@ def one_of(name: str, value: T, options: Iterable[object], *, otherwise: str = "
     raise ArgumentError(f"{_argument(name)} is {may}; found {brief(value)}.{nearest(value, known)}")
 
 
+def check_takes(function: object, count: int, what: str) -> None:
+    """Raise if a function cannot be called with so many values; one that does not say is called anyway.
+
+    Args:
+        what: what the values are, for the message.
+
+    >>> check_takes(max, 2, "parents")
+    """
+    import inspect
+
+    if not callable(function):
+        raise ArgumentError(f"A function of the states of {count} {what} was expected; found {brief(function)}.")
+    try:
+        inspect.signature(function).bind(*[None] * count)
+    except ValueError:  # a function of C, which does not say
+        return
+    except TypeError:
+        takes = inspect.signature(function)
+        raise ArgumentError(f"The function takes {takes}; there are {count} {what}, one value for each.") from None
+
+
+def one_axis(name: str, values: ArrayLike, *, error: type[SepsetError] = DataError) -> Floats:
+    """The values as an array of numbers with one axis.
+
+    >>> one_axis("scores", [1, 0.5])
+    array([1. , 0.5])
+    """
+    try:
+        found = np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        found = np.zeros(())
+    if found.ndim != 1:
+        raise error(f"{_argument(name)} are numbers in one row; found {brief(values)}.")
+    return found
+
+
 def generator(seed: Seed) -> np.random.Generator:
     """A generator with this seed, or the given generator itself, whose state advances.
 
@@ -135,11 +174,11 @@ def generator(seed: Seed) -> np.random.Generator:
     True
     """
     try:
-        return np.random.default_rng(seed)
+        if seed is None or (isinstance(seed, SEEDS) and not isinstance(seed, bool)):
+            return np.random.default_rng(seed)
     except (TypeError, ValueError):
-        raise ArgumentError(
-            f"seed= is a whole number of at least 0, or a numpy.random.Generator; found {brief(seed)}."
-        ) from None
+        pass
+    raise ArgumentError(f"seed= is a whole number of at least 0, or a numpy.random.Generator; found {brief(seed)}.")
 
 
 def row_weights(weights: ArrayLike, num_rows: int, owner: object = None) -> Floats:

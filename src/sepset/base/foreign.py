@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from sepset.base.annotations import misfit
@@ -448,9 +448,27 @@ def explained(
         return None
     if isinstance(error, MemoryError):
         return TooLarge(f"This needs more memory than is available. {error}".strip())
-    find = misfit if was_called(error) else misnamed
-    reason = find(function, args, kwargs)
+    if not was_called(error):
+        return ArgumentError(misnamed(function, args, kwargs))
+    reason = misfit(function, args, kwargs) or unsuited(function, args, kwargs)
     return ArgumentError(reason) if reason else None
+
+
+def unsuited(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """The objection of an argument that others must suit, such as columns of which they are positions."""
+    given = inspect.signature(function).bind(*args, **kwargs).arguments
+    asked = (value._unsuited(given) for value in given.values() if isinstance(value, Suited))
+    return next(filter(None, asked), "")
+
+
+class Suited:
+    """An object that says which arguments of a failed call do not suit it."""
+
+    __slots__ = ()
+
+    def _unsuited(self, given: Mapping[str, Any]) -> str:
+        """The reason why other arguments do not suit it; empty if they do."""
+        raise NotImplementedError
 
 
 def takes_names(cls: type[T]) -> type[T]:

@@ -35,6 +35,18 @@ def machine_memory() -> int:
         return UNKNOWN
 
 
+def check_fits(num_bytes: int, what: str) -> None:
+    """Raise if something of this size is more than the machine's memory holds.
+
+    >>> check_fits(1000, "A table")
+    """
+    if num_bytes > machine_memory():
+        raise TooLarge(
+            f"{what} needs about {num_bytes / 2**30:,.3g} GiB, more memory than is available "
+            f"({machine_memory() / 2**30:,.3g} GiB)."
+        )
+
+
 def check_rows_fit(num_rows: int, row_bytes: int) -> None:
     """Raise if rows of this size, with all that is in memory besides them, are more than the machine's memory holds.
 

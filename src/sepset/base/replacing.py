@@ -10,6 +10,9 @@ import stat
 import tempfile
 from collections.abc import Iterator
 
+from sepset.base.text import brief
+from sepset.errors import ArgumentError, FileFormatError
+
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     """Write the content to a file, whole or not at all.
@@ -24,18 +27,52 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
         file.write(content)
 
 
+def require_place(path: str | os.PathLike[str]) -> None:
+    """Raise the error with which a file could not be written, before any work is done for it.
+
+    >>> import tempfile
+    >>> require_place(os.path.join(tempfile.mkdtemp(), "a.txt"))
+    """
+    name, target = _named(path)
+    folder, mode = os.path.dirname(target), _mode(target)
+    if mode is not None and stat.S_ISDIR(mode):
+        raise _refused(errno.EISDIR, "name a file in it", name)
+    if mode is not None and not stat.S_ISREG(mode):
+        return  # a pipe or a device
+    if not os.path.isdir(folder):
+        raise _refused(errno.ENOENT, f"there is no directory {folder!r}", name)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise _refused(errno.EACCES, f"cannot write into the folder {folder!r}", name)
+
+
+def _named(path: str | os.PathLike[str]) -> tuple[str, str]:
+    """The path of a file as it was given, and where links lead to."""
+    name = os.fspath(path) if isinstance(path, str | os.PathLike) else path
+    if not isinstance(name, str):
+        raise ArgumentError(f"A file is written to a path; found {brief(path)}.")
+    if "\0" in name:
+        raise FileFormatError(f"no path has a zero character; found {name!r}")
+    return name, os.path.realpath(name)
+
+
+def _refused(number: int, why: str, name: str) -> OSError:
+    """The error of the system with this number, and of the class that Python has for it, about a file."""
+    return OSError(number, f"{os.strerror(number)}: {why}", name)
+
+
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
     """A path to write to, which takes the place of `path` on success; otherwise nothing has changed.
 
     Links are followed, and a file that is replaced keeps its mode. To a pipe or a device the content is copied. What
-    processes that were killed left behind is removed. An OSError names the file and the reason.
+    processes that were killed left behind is removed.
+
+    What the system refuses (no folder, no permission, a full disk) is its own `OSError`, with the name of the file.
     """
-    name = os.fspath(path)
-    target = os.path.realpath(name)
+    name, target = _named(path)
     mode = _mode(target)
     if mode is not None and stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, "Is a directory: nothing was written", name)
+        raise _refused(errno.EISDIR, "nothing was written", name)
     is_plain = mode is None or stat.S_ISREG(mode)
     draft = _draft(target if is_plain else os.path.join(tempfile.gettempdir(), os.path.basename(target)), name)
     try:

@@ -10,12 +10,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sepset.base.replacing import require_place
 from sepset.base.text import listing
 from sepset.cli.shared import (
     load,
     require_model_file,
     require_picture,
-    require_place,
     require_rows_file,
     show,
     write_rows,

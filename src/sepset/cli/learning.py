@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sepset.base.replacing import require_place
 from sepset.base.text import listing, nearest
 from sepset.cli.application import AsJson, File, MissingText, Seed, Target, app
-from sepset.cli.shared import INTERRUPTED, load, require_model_file, require_place, require_rows_file, rows_file, show
+from sepset.cli.shared import INTERRUPTED, load, require_model_file, require_rows_file, rows_file, show
 from sepset.errors import DataError, NotApplicable, ScopeError
 
 if TYPE_CHECKING:

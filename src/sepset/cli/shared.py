@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sepset.base.replacing import require_place
 from sepset.base.text import nearest
 from sepset.errors import FileFormatError, ScopeError, SepsetError
 
@@ -76,16 +77,6 @@ INTERRUPTED = 130
 
 UNREAD = 141
 """The exit code if the reader of a pipe has gone, as in shells."""
-
-
-def require_place(path: Path) -> None:
-    """Raise, before any work is done, if the file could not be written."""
-    if path.is_dir():
-        raise FileFormatError("it is a directory; name a file in it.", file=str(path))
-    if not path.parent.is_dir():
-        raise FileFormatError(f"there is no directory {str(path.parent)!r} to write it in.", file=str(path))
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise FileFormatError(f"the directory {str(path.parent)!r} cannot be written to.", file=str(path))
 
 
 def require_model_file(path: Path) -> None:
@@ -192,7 +183,9 @@ def _one_line(error: Exception) -> str:
     """The error message, with advice in terms of the command line."""
     if isinstance(error, MemoryError) and not isinstance(error, SepsetError):
         return f"this needs more memory than is available. {error}".strip()
-    text = " ".join(str(error).split())
+    is_about_file = isinstance(error, OSError) and isinstance(error.filename, str)
+    words = f"{error.filename}: {error.strerror}" if is_about_file else str(error)  # type: ignore[attr-defined]
+    text = " ".join(words.split())
     for python, words in IN_WORDS.items():
         text = re.sub(python, words, text)
     return text

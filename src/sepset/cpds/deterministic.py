@@ -11,6 +11,7 @@ from typing import Any, Self, cast
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.checks import check_takes
 from sepset.base.display import Shown
 from sepset.base.frozen import fill
 from sepset.cpds.contexts import Node, Partition, shown_function
@@ -71,6 +72,8 @@ class DeterministicCPD(DiscreteCPD):
         check_size(self.parents)
         _check_calls(self)
         states = itertools.product(*(parent.states for parent in self.parents))
+        if not isinstance(function, Mapping):
+            check_takes(function, len(self.parents), "parents")
         apply = _lookup(self, function) if isinstance(function, Mapping) else function
         codes = (child.code(apply(*joint)) for joint in states)
         fill(self, codes=np.fromiter(codes, np.int64, num_entries(self.parents)))

@@ -16,11 +16,11 @@ from sepset.base.display import Shown, Tabulated
 from sepset.base.extras import frame
 from sepset.base.foreign import often
 from sepset.base.frozen import Frozen, changed, fill
-from sepset.base.text import joined
+from sepset.base.text import brief, joined
 from sepset.cpds.counts import column, decode, num_rows_of
 from sepset.cpds.cpd import ContextIndependence, ParameterBlock
 from sepset.cpds.parameters import AnyParameters
-from sepset.errors import ModelError, ScopeError, TooLarge
+from sepset.errors import ModelError, ScopeError, StateError, TooLarge
 from sepset.factors.algebra import Columns, Factor, Scope, check_scope, check_size, find, num_entries
 from sepset.factors.chains import BY_NAME, Line
 from sepset.factors.decomposition import Concave, Decomposition, Unfilled, defined_last
@@ -163,8 +163,18 @@ class DiscreteCPD(Frozen, Tabulated):
         free = tuple(p for p in self.parents if p not in given)
         if len(free) == len(self.parents):
             return self
+        self._known(given)
         self._check_tabled(num_entries((*free, self.child)), len(free), self._advice())
         return self._tabled(free, given)
+
+    def _known(self, given: Mapping[Any, int]) -> dict[int, int]:
+        """The codes of the parents that are given, by place, after checking that the parents have them."""
+        known = {i: given[p] for i, p in enumerate(self.parents) if p in given}
+        for i, code in known.items():
+            if not 0 <= code < self.parents[i].num_states:
+                parent = self.parents[i]
+                raise StateError(f"{parent.name} has codes 0 to {parent.num_states - 1}; found {brief(code)}.")
+        return known
 
     def _tabled(self, free: tuple[Discrete, ...], given: Mapping[Any, int]) -> TableCPD:
         """The table over some parents, the others at these codes."""

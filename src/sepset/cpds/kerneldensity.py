@@ -26,7 +26,7 @@ from sepset.base.foreign import often
 from sepset.base.frozen import fill, made
 from sepset.base.logarithms import log_sum
 from sepset.base.numerics.leastsquares import least_squares
-from sepset.base.text import listing
+from sepset.base.text import brief, listing
 from sepset.cpds.counts import checked_weights, joint_codes, num_rows_of
 from sepset.cpds.cpd import ParameterBlock, RealChild
 from sepset.cpds.lineargaussian import LinearGaussian, checked_parents
@@ -117,9 +117,14 @@ class KernelCPD(RealChild, Tabulated):
             if axis >= 0:
                 variable = self.scope[axis]
                 cells = np.asarray(values)
+                if not cells.ndim:
+                    raise DataError(f"The column {variable.name!r} has one cell per row; found {brief(values)}.")
                 if isinstance(variable, Discrete):
                     cells = np.array([variable.code(state) for state in cells.tolist()], np.int64)
                 found[variable] = cells
+        if len({len(cells) for cells in found.values()}) > 1:
+            sizes = ", ".join(f"{len(cells)} of {v.name!r}" for v, cells in found.items())
+            raise DataError(f"rows= of a KernelCPD has columns of one length; found {sizes}.")
         return found
 
     @property

@@ -160,6 +160,7 @@ class LogisticCPD(ChainedCPD):
 
     def conditioned(self, given: Mapping[Any, int]) -> LogisticCPD:
         """The logistic CPD over the other parents; the weights of those in `given` are added to the bias."""
+        self._known(given)
         pairs = list(zip(self.parents, self.weights, strict=True))
         bias = self.bias + sum((w[given[p]] for p, w in pairs if p in given), np.zeros_like(self.bias))
         rest = [(p, w) for p, w in pairs if p not in given]
@@ -181,7 +182,7 @@ class LogisticCPD(ChainedCPD):
         rows = rest._all_logits()
         for part in chunks(len(rows)):
             rows[part] = softmax(rows[part])
-        return TableCPD.unchecked(self.child, rows.reshape(-1), given=free, block=self.block)
+        return TableCPD._unchecked(self.child, rows.reshape(-1), given=free, block=self.block)
 
     @often
     def concave(self, given: Mapping[Any, int]) -> Concave:

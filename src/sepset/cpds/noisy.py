@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
-from sepset.base.checks import finite_array
+from sepset.base.checks import finite_array, is_number
 from sepset.base.display import Shown
 from sepset.base.foreign import often
 from sepset.base.frames import by_label
@@ -62,7 +62,7 @@ class NoisyCPD(ChainedCPD):
         """The table over some parents, each of which acts on all joint states of those before it at once."""
         check_size((*free, self.child))
         values = self.conditioned({p: given[p] for p in self.parents if p not in free}).influences.table()
-        return TableCPD.unchecked(self.child, values, given=free, block=self.block)
+        return TableCPD._unchecked(self.child, values, given=free, block=self.block)
 
     @property
     def _is_chain(self) -> bool:
@@ -93,7 +93,7 @@ class NoisyCPD(ChainedCPD):
 
     def conditioned(self, given: Mapping[Any, int]) -> Self:
         """The same form over the other parents; the contributions of those in `given` become part of the leak."""
-        known = {i: given[p] for i, p in enumerate(self.parents) if p in given}
+        known = self._known(given)
         free = tuple(p for i, p in enumerate(self.parents) if i not in known)
         return self._over(free, influences=self.influences.absorbing(known)) if known else self
 
@@ -172,7 +172,7 @@ class NoisyOr(NoisyCPD):
             raise ModelError(f"{self!r} needs a child with two states; found {child!r}. Use NoisyMax.")
         switch = 1 - _off_code(child) if on is None else child.code(on)
         effects = tuple(_activation(self, parent, effect) for parent, effect in given.items())
-        leaks = _chances(self, np.array([leak], dtype=np.float64), "the leak")
+        leaks = _chances(self, np.array([leak if is_number(leak) else np.nan]), "the leak")
         fill(self, influences=Influences(leaks[0], effects, (1 - switch, switch)))
 
     def _shown(self) -> Shown:

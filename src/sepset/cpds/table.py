@@ -116,14 +116,13 @@ class TableCPD(DiscreteCPD):
         return fill(bare, table=Table._make(bare.scope, values))
 
     @classmethod
-    @often
-    def uniform_over(cls, scopes: Iterable[tuple[Discrete, ...]]) -> list[Self]:
+    def _uniform_over(cls, scopes: Iterable[tuple[Discrete, ...]]) -> list[Self]:
         """The CPDs of these scopes, parents and then child, whose rows are all uniform; equal shapes share the entries.
 
         Each scope is known to have different discrete variables.
 
         >>> a, b = Discrete("a"), Discrete("b", 4)
-        >>> [cpd.values.tolist() for cpd in TableCPD.uniform_over([(a,), (a, b)])]
+        >>> [cpd.values.tolist() for cpd in TableCPD._uniform_over([(a,), (a, b)])]
         [[0.5, 0.5], [[0.25, 0.25, 0.25, 0.25], [0.25, 0.25, 0.25, 0.25]]]
         """
         shared: dict[tuple[int, int], Floats] = {}
@@ -145,8 +144,7 @@ class TableCPD(DiscreteCPD):
         return found
 
     @classmethod
-    @often
-    def unchecked(
+    def _unchecked(
         cls, child: Discrete, values: Floats, *, given: Iterable[Discrete], block: ParameterBlock | None = None
     ) -> Self:
         """The CPD with these entries in C order, which were computed and are known to be distributions."""

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Floats
+from sepset.base.checks import one_of
 from sepset.base.text import listing, nearest
 from sepset.data.columns import (
     MISSING,
@@ -222,6 +223,7 @@ def bind_frame(
     frame: Frame, variables: Universe | None, missing_columns: Literal["refuse", "allow"]
 ) -> tuple[Universe, tuple[AnyInts | Floats, ...], tuple[str, ...]]:
     """The variables of a frame, inferred where none are given, their columns, and notes on what was inferred."""
+    one_of("missing_columns", missing_columns, ("refuse", "allow"))
     if variables is None:
         plain = {name: frame.read(name) for name in frame.names}
         found = [infer_variable(name, column) for name, column in plain.items()]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyArray, AnyInts, Floats, Ints
 from sepset.base.memory import check_rows_fit
-from sepset.base.text import listing
+from sepset.base.text import brief, listing
 from sepset.data.binding import refuse_vector
 from sepset.data.columns import MISSING, code_dtype
 from sepset.errors import DataError
@@ -38,7 +38,11 @@ def named_columns(scope: Universe, codes: Mapping[str, ArrayLike]) -> list[AnyAr
     extra = [name for name in by_name if name not in known]
     if absent or extra:
         raise DataError(f"Codes and variables must match; without codes: {listing(absent)}; unknown: {listing(extra)}.")
-    return [np.asarray(by_name[v.name]) for v in scope]
+    columns = [np.asarray(by_name[v.name]) for v in scope]
+    for variable, column in zip(scope, columns, strict=True):
+        if not column.ndim:
+            raise DataError(f"{variable.name} takes one column of cells; found {brief(by_name[variable.name])}.")
+    return columns
 
 
 def matrix_columns(scope: Universe, codes: AnyArray) -> list[AnyArray]:

@@ -17,7 +17,7 @@ from sepset.base.display import Shown, Tabulated
 from sepset.base.extras import FrameKind
 from sepset.base.foreign import often
 from sepset.base.frozen import Frozen, fill, made
-from sepset.base.text import counted, listing
+from sepset.base.text import brief, counted, listing
 from sepset.data.binding import REMEDY, bind_frame, missing_message
 from sepset.data.codes import cell_type, checked_cells, matrix_columns, named_columns, positions
 from sepset.data.columns import WIDE_ROWS, Cells, Levels, absent, absent_cells, counts_absent, has_absent
@@ -26,7 +26,7 @@ from sepset.data.export import EXPORTS, state_objects
 from sepset.data.filecolumns import FileRows, file_columns, naming
 from sepset.data.frames import in_row_order, open_frame
 from sepset.data.partition import dealt, fold_numbers, in_first_part
-from sepset.errors import DataError, ScopeError
+from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.variables.array import VariableArray
 from sepset.variables.matching import has_states_of
 from sepset.variables.universe import Universe
@@ -196,14 +196,16 @@ class Dataset(Frozen, Tabulated):
         checked = None if weights is None else row_weights(weights, self.num_rows)
         return self._make(self.variables, self.columns, self.num_rows, checked, self.notes)
 
-    @often
     def with_notes(self, notes: Iterable[str]) -> Dataset:
         """The same rows with these notes.
 
         >>> Dataset({"coin": ["head", "tail"]}).with_notes(["Tossed on Monday."]).notes
         ('Tossed on Monday.',)
         """
-        return self._make(self.variables, self.columns, self.num_rows, self.weights, tuple(notes))
+        own = () if isinstance(notes, str) else tuple(notes)
+        if isinstance(notes, str) or not all(isinstance(note, str) for note in own):
+            raise ArgumentError(f"notes= are several strings; found {brief(notes)}. Put one note in a list.")
+        return self._make(self.variables, self.columns, self.num_rows, self.weights, own)
 
     @property
     def total_weight(self) -> float:

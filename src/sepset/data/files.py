@@ -115,23 +115,13 @@ def write_dataset(data: Dataset, path: str | os.PathLike[str], *, delimiter: str
         _write_feather(data, file)
 
 
-@contextmanager
-def _replacing(file: Path) -> Iterator[Path]:
-    """A file that replaces another on success; what goes wrong with it is our error, about the one that it will be."""
-    try:
-        with replacing(file) as draft:
-            yield Path(draft)
-    except OSError as error:
-        raise FileFormatError(f"cannot be written: {error.strerror or error}.", file=str(file)) from error
-
-
 def _write_text(data: Dataset, file: Path, between: str) -> None:
     """Write a line of names and one for each row, some rows at a time."""
     quoted = partial(_quoted, between=between)
     texts = [_texts(variable, file, quoted) for variable in data.variables]
     columns = list(map(data.column, data.variables))
     step = max(LEAST_ROWS, CELLS // len(columns))
-    with _replacing(file) as written, _opened(written, file) as lines, _numbers(data, file) as numbers:
+    with replacing(file) as draft, _opened(Path(draft), file) as lines, _numbers(data, file) as numbers:
         lines.write(between.join(map(quoted, data.variables.names)) + "\n")
         for first in range(0, data.num_rows, step):
             parts = [column[first : first + step] for column in columns]
@@ -202,12 +192,12 @@ def _write_parquet(data: Dataset, file: Path) -> None:
         )
     query, states = _parquet_query(data, file)
     codes = {f"c{place}": column for place, column in enumerate(map(data.column, data.variables))}
-    with _replacing(file) as written, connected(file) as connection:
+    with replacing(file) as written, connected(file) as connection:
         connection.register("codes", codes)
-        written.unlink()  # DuckDB would write next to a file that is there
+        os.unlink(written)  # DuckDB would write next to a file that is there
         with _numbered_errors():
             rows = connection.sql(query, params=states)
-            abandonable(lambda: rows.write_parquet(str(written)), stop=connection.interrupt)
+            abandonable(lambda: rows.write_parquet(written), stop=connection.interrupt)
 
 
 @contextmanager
@@ -228,8 +218,8 @@ def _write_feather(data: Dataset, file: Path) -> None:
     """Write the columns as those of an Arrow table, states as their values."""
     feather = require("pyarrow.feather", "pandas", "Writing Feather files")
     table = abandonable(lambda: data.to_frame("pyarrow"))
-    with _replacing(file) as written:
-        abandonable(lambda: feather.write_feather(table, str(written)))
+    with replacing(file) as written:
+        abandonable(lambda: feather.write_feather(table, written))
 
 
 def _parquet_query(dataset: Dataset, file: Path) -> tuple[str, list[object]]:

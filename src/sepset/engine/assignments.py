@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from sepset.engine.kept import engine_for
 from sepset.errors import ArgumentError, ImpossibleEvidence, NotApplicable, TooLarge
 from sepset.inference.assignment import AssignmentTask, Assigns, Found
 from sepset.inference.conflict import impossible
-from sepset.inference.iterate import Until
+from sepset.inference.iterate import Until, as_until
 from sepset.inference.mapresult import Assignment, MapResult
 from sepset.inference.method import Method, Rewrites, TimesBest, can
 from sepset.inference.result import Guarantee, Told
@@ -33,8 +34,6 @@ from sepset.variables.findings import Findings
 from sepset.variables.variable import VariableLike
 
 if TYPE_CHECKING:
-    import os
-
     from typing_extensions import TypeIs
 
     from sepset.engine.engine import Engine
@@ -77,6 +76,14 @@ class SearchOptions:
         left = max(0.0, self._seconds - (time.monotonic() - begun))
         return replace(self, until=replace(self.until, seconds=left))
 
+    def check(self) -> None:
+        """Raise if an option is not what it should be, whether or not it will be used."""
+        generator(self.seed)
+        if self.until is not None:
+            as_until(self.until, Until())
+        if not (self.checkpoint is None or isinstance(self.checkpoint, str | os.PathLike)):
+            raise ArgumentError(f"checkpoint= is the path of a file, or None; found {brief(self.checkpoint)}.")
+
     def refuse_if_any(self, method: object) -> None:
         """Raise if options of a search are given with a method that does not search."""
         about = {"start": self.start, "until": self.until, "checkpoint": self.checkpoint}
@@ -98,6 +105,7 @@ def best_assignment(
 ) -> MapResult:
     """The most probable assignment by a method; None: exact, or by search where that does not fit or takes long."""
     k = whole("k", k, least=1)
+    options.check()
     if _searches(method):
         return searched(engine_for(model), method, given=given, over=over, k=k, options=options)
     if method is not None:
@@ -107,8 +115,8 @@ def best_assignment(
 
 
 def _searches(method: Method | Assigns | None) -> TypeIs[Assigns]:
-    """Whether a method searches for assignments."""
-    return offers(method, "assign")
+    """Whether a method searches for assignments; frames, which have a length, have another `assign`."""
+    return offers(method, "assign") and not isinstance(method, Sized)
 
 
 def _exact_or_searched(

@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.checks import one_of
 from sepset.base.logarithms import LOG_2PI
 from sepset.cpds.cpd import CPD
 from sepset.cpds.discrete import DiscreteCPD, is_discrete
@@ -162,7 +163,7 @@ def log_posteriors(scores: Floats, on_impossible: OnImpossible, target: Discrete
     """
     top = scores.max(axis=1, keepdims=True)
     bad = np.flatnonzero(top[:, 0] == -np.inf)
-    if bad.size and on_impossible == "raise":
+    if one_of("on_impossible", on_impossible, ("raise", "null")) == "raise" and bad.size:
         raise ImpossibleEvidence(
             f"{bad.size} of {len(scores)} rows are impossible whatever {target.name!r} is (first: row {bad[0]}). "
             "Smooth the parameters, as with Bayes(K2()), or use on_impossible='null'."

@@ -83,8 +83,7 @@ class Bound:
             )
         return evidence
 
-    @often
-    def with_joints(self, groups: tuple[tuple[int, ...], ...]) -> Self:
+    def _with_joints(self, groups: tuple[tuple[int, ...], ...]) -> Self:
         """The same engine, with one more variable for findings on each group of variables."""
 
         def extended() -> Any:
@@ -110,8 +109,7 @@ class Bound:
             return [self.model.variables.id(targets)]
         return positions_of(self.model, targets)
 
-    @often
-    def point(self, position: int, evidence: Evidence) -> Factor | Gaussian:
+    def _point(self, position: int, evidence: Evidence) -> Factor | Gaussian:
         """The point mass of an observed variable at its value."""
         variable = self.model.variables[position]
         if isinstance(variable, Discrete):

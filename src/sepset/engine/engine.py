@@ -14,7 +14,6 @@ from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.base.cache import Cache
 from sepset.base.checks import generator, whole
 from sepset.base.display import Worded
-from sepset.base.foreign import often
 from sepset.base.lazy import lazy
 from sepset.base.membership import among, without
 from sepset.base.memory import row_blocks
@@ -95,10 +94,9 @@ class Engine(RowQuestions, Worded):
     def query(self, targets: VariableLike | Iterable[VariableLike], *, given: Given = None) -> QueryResult:
         """The joint distribution of the targets given the evidence, axes in the order asked."""
         evidence, positions = self.evidence(given), self.positions(targets)
-        return self.answer(self.prepared.query(evidence.free(positions), evidence), positions, evidence=evidence)
+        return self._answer(self.prepared.query(evidence.free(positions), evidence), positions, evidence=evidence)
 
-    @often
-    def answer(self, answer: Answer, positions: Sequence[int], *, evidence: Evidence) -> QueryResult:
+    def _answer(self, answer: Answer, positions: Sequence[int], *, evidence: Evidence) -> QueryResult:
         """The result of an answer about the unobserved of these positions, the observed ones as point masses."""
         if answer.log_partition == -np.inf:
             raise impossible(self.prepared, evidence)
@@ -106,12 +104,11 @@ class Engine(RowQuestions, Worded):
         distribution = dense(answer.distribution)
         if not evidence.codes.keys().isdisjoint(positions) or not evidence.reals.keys().isdisjoint(positions):
             distribution = self._with_observed(distribution, positions, evidence)
-        about = self.about(guarantees, positions, evidence=evidence)
+        about = self._about(guarantees, positions, evidence=evidence)
         findings = Findings(evidence, self.known)
         return QueryResult(distribution, answer.log_partition, method=self.method, findings=findings, **about)
 
-    @often
-    def about(self, guarantees: Guarantees, targets: Iterable[int], *, evidence: Evidence) -> dict[str, Any]:
+    def _about(self, guarantees: Guarantees, targets: Iterable[int], *, evidence: Evidence) -> dict[str, Any]:
         """The guarantees of an answer and, if real variables are in it, its residual: a large one is an estimate."""
         prepared, info = self.prepared, answered()
         if not self.is_measured:
@@ -132,7 +129,7 @@ class Engine(RowQuestions, Worded):
     def _with_observed(self, free: Any, positions: Sequence[int], evidence: Evidence) -> Any:
         """The answer over the free targets with a point mass for each observed one."""
         if len(positions) == 1:
-            return self.point(positions[0], evidence)
+            return self._point(positions[0], evidence)
         continuous = [self.model.variables[v].name for v in positions if not self.model.variables[v].is_discrete]
         fixed = among(positions, evidence.observed)
         if continuous:
@@ -142,7 +139,7 @@ class Engine(RowQuestions, Worded):
                 f"Leave out {listing(seen)}, whose values are known."
             )
         for v in fixed:
-            free = free * self.point(v, evidence)
+            free = free * self._point(v, evidence)
         return free.align([self.model.variables[v] for v in positions])
 
     @takes_joints
@@ -152,7 +149,7 @@ class Engine(RowQuestions, Worded):
         read, log_partition = self._read_marginals(evidence)
         if log_partition == -np.inf:
             raise impossible(self.prepared, evidence)
-        about = self.about(self.promises, place.values(), evidence=evidence)
+        about = self._about(self.promises, place.values(), evidence=evidence)
         if self._rows is not None:
             about["rows"] = partial(self._rows, evidence)
         findings = Findings(evidence, self.known)
@@ -162,7 +159,7 @@ class Engine(RowQuestions, Worded):
         """A reader of all marginals and the log partition, for a method that reads only unobserved variables."""
         read, log_partition = self.prepared.marginals(evidence)
         observed = frozenset(evidence.observed)
-        return lambda v: self.point(v, evidence) if v in observed else dense(read(v)), log_partition
+        return lambda v: self._point(v, evidence) if v in observed else dense(read(v)), log_partition
 
     @takes_joints
     def log_partition(self, *, given: Given = None) -> LogProbabilityResult:
@@ -180,7 +177,7 @@ class Engine(RowQuestions, Worded):
         return found
 
     def _log(self, value: float, evidence: Evidence) -> LogProbabilityResult:
-        about = self.about({"log_partition": self.promises["log_partition"]}, (), evidence=evidence)
+        about = self._about({"log_partition": self.promises["log_partition"]}, (), evidence=evidence)
         known, found = about["guarantees"]["log_partition"], float(value)
         lower = found if known in (Guarantee.EXACT, Guarantee.LOWER_BOUND) else -math.inf
         upper = found if known in (Guarantee.EXACT, Guarantee.UPPER_BOUND) else math.inf

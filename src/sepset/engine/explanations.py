@@ -110,7 +110,7 @@ def _about(
 ) -> dict[str, Any]:
     """The guarantee of an assignment, and how its states were found; ties if nothing was summed out."""
     promise: Guarantees = {"assignment": engine.promises["assignment"]}
-    about = engine.about(promise, values, evidence=evidence) if engine.is_measured else {"guarantees": promise}
+    about = engine._about(promise, values, evidence=evidence) if engine.is_measured else {"guarantees": promise}
     info: dict[str, object] = {**about.get("info", answered()), "decoder": decoder}
     if is_whole and not engine.joints:
         return {**about, "info": Told(info, "ties", partial(num_ties, engine, evidence, values))}

@@ -59,7 +59,7 @@ def takes_joints(question: F) -> F:
                 raise
             raise problem
         single = JointFindings.of(given, engine.model.variables)
-        return question(engine.with_joints(single.groups), *args, **{**kwargs, "given": single.given})
+        return question(engine._with_joints(single.groups), *args, **{**kwargs, "given": single.given})
 
     return asked  # type: ignore[return-value]  # of the same signature
 

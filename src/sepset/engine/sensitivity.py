@@ -124,6 +124,7 @@ def sensitivity(engine: Engine, target: VariableLike, state: State, given: Given
     stated = resolve(given, engine.known)
     position = engine.model.variables.id(target)
     variable = _checked(engine, position, stated)
+    variable.code(state)
     evidence = resolve_soft(engine.prepared, stated)
     found = _effects(engine, position, state, evidence, stated)
     columns = found.columns

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.base.text import listing
+from sepset.base.text import brief, listing
 from sepset.errors import DataError, ScopeError
 from sepset.factors.block import Single
 from sepset.factors.table import Table
@@ -98,6 +98,8 @@ def split_cells(data: Any, variables: Universe) -> tuple[dict[str, list[Any]], d
     columns: dict[str, list[Any]] = {}
     cells: dict[int, dict[str, Any]] = {}
     for name in [name for name in data if name in variables]:
+        if isinstance(data[name], str | bytes) or not isinstance(data[name], Iterable):
+            raise DataError(f"The column {name!r} has one cell per row; found {brief(data[name])}.")
         column = list(data[name])
         for row in [row for row, cell in enumerate(column) if isinstance(cell, UNCERTAIN)]:
             cells.setdefault(row, {})[name] = column[row]

@@ -56,7 +56,7 @@ class View(Frozen, Sketched, Tabulated):
         variables, given = engine.model.variables, one_row(given)
         if has_joints(given):
             single = JointFindings.of(given, variables)  # type: ignore[arg-type]  # as was asked
-            resolve(single.given, engine.with_joints(single.groups).known)
+            resolve(single.given, engine._with_joints(single.groups).known)
         else:
             resolve(given, variables)
         named = {_named(v, variables): finding for v, finding in (() if given is None else given.items())}
@@ -96,7 +96,7 @@ class View(Frozen, Sketched, Tabulated):
         if joints is None:
             return self.engine.query(targets, given=self.given)
         evidence, positions = self._evidence, self.engine.positions(targets)
-        return self.engine.answer(joints.query(evidence.free(positions)), positions, evidence=evidence)
+        return self.engine._answer(joints.query(evidence.free(positions)), positions, evidence=evidence)
 
     @lazy
     def _evidence(self) -> Evidence:

@@ -66,7 +66,7 @@ class WeightEffects:
 
     def _engine(self, model: BayesNet) -> Engine:
         made, joints = type(self.engine)(model, self.engine.method), self.engine.joints
-        return made.with_joints(tuple(joints.values())) if joints else made
+        return made._with_joints(tuple(joints.values())) if joints else made
 
     def slopes(self, cpd: CPD, sweeps: Sweeps, problem: Problem, factors: Sequence[int]) -> Floats | None:
         """The derivatives of the posterior with respect to the weights of one CPD, and the sums of the terms whose

@@ -15,10 +15,9 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyInts, Bools, Floats, Int32s, Ints
 from sepset.base.checks import one_of
-from sepset.base.foreign import often
 from sepset.base.frozen import Frozen, fill, read_only, setters
 from sepset.base.logarithms import LN2
-from sepset.errors import ModelError, NotApplicable, ScopeError
+from sepset.errors import ArgumentError, ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Factor, check_size
 from sepset.factors.bits import RANGE_BITS
 from sepset.factors.discrete import DiscreteFactor
@@ -97,6 +96,7 @@ class FactorBlock(Frozen):
         ids, sizes = _checked_scopes(scopes, len(cards)), tuple(int(card) for card in cards)
         if any(size < 1 for size in sizes):
             raise ModelError(f"A block of tables is over discrete variables; found {sizes} states.")
+        one_of("space", space, ("linear", "log"))
         fill(self, scopes=ids, cards=sizes)
         if isinstance(values, Potential):
             values.check(sizes)
@@ -122,11 +122,10 @@ class FactorBlock(Frozen):
         """The memory its arrays take."""
         return self.scopes.nbytes + (0 if self.values is None else self.values.nbytes)
 
-    @often
     def factor(self, i: int, variables: Universe) -> Table:
         """Factor `i` as a table over the variables at its positions; its size is checked first."""
         if not -len(self) <= i < len(self):
-            raise IndexError(f"The block has {len(self)} factors; there is no factor {i}.")
+            raise ArgumentError(f"The block has {len(self)} factors; there is no factor {i}.")
         scope = _scope(self.scopes[i], self.cards, variables)
         check_size(scope)
         logs = self._log_table()
@@ -163,11 +162,12 @@ class FactorBlock(Frozen):
         return None if self.potential is None else self.potential.log_table(self.cards).reshape(-1)
 
     def log_values(self, codes: AnyInts) -> Floats:
-        """The sum of logarithms of all factors at each row of codes `[rows, num_variables]`, which must be in range.
+        """The sum of logarithms of all factors at each row of codes `[rows, num_variables]`.
 
         Cost: one gather per row, factor and variable, in chunks of bounded memory.
         """
         rows = _checked_codes(codes)
+        self._check_range(rows)
         totals = np.zeros(len(rows))
         many = max(CHUNK // max(self.arity, 1), 1)
         factors = min(len(self), many)
@@ -180,6 +180,20 @@ class FactorBlock(Frozen):
                 part = rows[top : top + lines]
                 totals[top : top + lines] += self._scores(part[:, self.scopes[chosen]], logs).sum(axis=1)
         return totals
+
+    def _check_range(self, rows: AnyInts) -> None:
+        """Raise if rows lack a variable of the block, or have a code that one does not have."""
+        if not len(rows) or not self.scopes.size:
+            return
+        if rows.shape[1] <= int(self.scopes.max()):
+            raise ModelError(
+                f"The block is over variables at positions up to {self.scopes.max()}; found {rows.shape[1]} columns."
+            )
+        highest = rows.max(axis=0)
+        for axis, card in enumerate(self.cards):
+            worst = int(self.scopes[highest[self.scopes[:, axis]].argmax(), axis])
+            if highest[worst] >= card:
+                raise ModelError(f"Variable {worst} of the rows has {card} states; found the code {highest[worst]}.")
 
     def _logs(self, chosen: slice) -> Floats:
         """The log tables of these factors, `[n or 1, size]`."""
@@ -230,7 +244,7 @@ class Single(Frozen):
 
     def __init__(self, factor: Factor, ids: ArrayLike) -> None:
         arity = len(factor.scope)
-        fill(self, scopes=_checked_scopes(np.asarray(ids, np.int64).reshape(1, -1), arity), value=factor)
+        fill(self, scopes=_checked_scopes(np.asarray(ids).reshape(1, -1), arity), value=factor)
 
     def __len__(self) -> int:
         return 1
@@ -255,11 +269,10 @@ class Single(Frozen):
         """The memory of its numbers, about."""
         return 8 * self.value.size + self.scopes.nbytes
 
-    @often
     def factor(self, i: int, variables: Universe) -> Factor:
         """The factor, which is number 0; its scope must be what `variables` has at its positions."""
-        if i not in (0, -1):
-            raise IndexError(f"The block has 1 factor; there is no factor {i}.")
+        if not -1 <= i <= 0:
+            raise ArgumentError(f"The block has 1 factor; there is no factor {i}.")
         for variable, place in zip(self.value.scope, self.scopes[0].tolist(), strict=True):
             found = variables[place]
             if found is not variable and found != variable:

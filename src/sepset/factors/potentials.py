@@ -17,7 +17,8 @@ import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Bools, Floats
 from sepset.base.frozen import fill
-from sepset.errors import ModelError, StateError, TooLarge
+from sepset.base.text import brief
+from sepset.errors import ArgumentError, ModelError, StateError, TooLarge
 from sepset.factors.algebra import MAX_ENTRIES
 
 CHUNK = 1 << 16
@@ -168,7 +169,10 @@ class _Constraint(Potential):
 
     def log_values(self, codes: AnyInts) -> Floats:
         r"""$0$ where the condition holds and $-\infty$ elsewhere, at codes `[..., arity]`."""
-        return np.where(self.holds(np.asarray(codes)), 0.0, -np.inf)
+        found = np.asarray(codes)
+        if found.dtype.kind not in "iub" or not found.ndim:
+            raise ArgumentError(f"codes= are whole numbers [..., arity]; found {brief(codes)}.")
+        return np.where(self.holds(found), 0.0, -np.inf)
 
 
 class _Binary(_Constraint):

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyInts, Floats, Ints
+from sepset.base.checks import check_takes
 from sepset.base.frames import without_labels
 from sepset.base.frozen import fill, made
 from sepset.base.logarithms import log_sum
@@ -143,6 +144,8 @@ class SparseTable(DiscreteFactor):
         given = tuple(parents)
         scope = discrete_scope((*given, child))
         check_size(given)
+        if not isinstance(rule, Mapping):
+            check_takes(rule, len(given), "parents")
         results = [child.code(_applied(rule, states)) for states in itertools.product(*(v.states for v in given))]
         codes = np.empty((len(results), len(scope)), np.int64)
         codes[:, :-1] = Table.ones(given).cells()[0]
@@ -348,7 +351,7 @@ def _as_sparse(other: object) -> SparseTable | None:
 def _checked(scope: tuple[Discrete, ...], codes: ArrayLike, logs: Floats) -> Ints:
     """The codes as int64 rows that fit the scope and the values."""
     matrix = np.array(codes)
-    if matrix.size == 0:
+    if matrix.size == 0 and len(logs.shape) == 1 and not len(logs) * len(scope):
         matrix = matrix.reshape(len(logs), len(scope)).astype(np.int64)
     if matrix.dtype.kind not in "iu" or logs.ndim != 1 or matrix.shape != (len(logs), len(scope)):
         raise ModelError(

@@ -48,7 +48,13 @@ class StudentT(Worded, Plain):
 
     def __init__(self, degrees: float, location: ArrayLike, *, dispersion: ArrayLike) -> None:
         center = np.array(location, dtype=np.float64).reshape(-1)
-        matrix = np.array(dispersion, dtype=np.float64).reshape(len(center), len(center))
+        matrix = np.array(dispersion, dtype=np.float64)
+        if not len(center) or matrix.size != len(center) ** 2:
+            raise ModelError(
+                f"A Student t has a location and a square dispersion of as many rows; found {len(center)} numbers "
+                f"and the shape {matrix.shape}."
+            )
+        matrix = matrix.reshape(len(center), len(center))
         if not degrees > 0:
             raise ModelError(f"A Student t has degrees of freedom > 0; found {degrees!r}.")
         spread = 0.5 * (matrix + matrix.T)

@@ -466,7 +466,7 @@ def elimination_order(
     weights = np.minimum(np.array(found, dtype=object), 2**1000).astype(np.float64)
     rows, patience = (indptr.copy(), indices.copy()), costs.READS_OF_A_PLAN
     task = OrderingTask(graph.nodes, *rows, weights, group, patience=patience, has_tables=True)
-    ids = (method or DEFAULT_ORDER).arrange(task)
+    ids = (DEFAULT_ORDER if method is None else method).arrange(task)
     return eliminated(graph, checked_order(graph, ids), found)
 
 

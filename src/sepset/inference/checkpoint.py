@@ -13,7 +13,6 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import is_dataclass
-from pathlib import Path
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -138,17 +137,6 @@ def load(data: bytes, name: str) -> Any:
 def save(content: object, path: PathLike) -> None:
     """Write a checkpoint to a file atomically."""
     write_whole(path, dump(content))
-
-
-def require_place(path: PathLike) -> None:
-    """Raise unless a checkpoint can be written at this path, before any work is done."""
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise DataError(f"A checkpoint is a file; {os.fspath(path)!r} is a directory.")
-    if not target.parent.is_dir():
-        raise DataError(f"There is no directory {str(target.parent)!r} for the checkpoint {target.name!r}.")
-    if not os.access(target.parent, os.W_OK | os.X_OK):
-        raise DataError(f"The directory {str(target.parent)!r} cannot be written to. Write the checkpoint elsewhere.")
 
 
 def _checksum(body: bytes) -> bytes:

@@ -22,6 +22,7 @@ from sepset.base.checks import number, whole
 from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.base.progress import Bar, Trend
+from sepset.base.replacing import require_place
 from sepset.base.threads import OutOfTime, ending_at
 from sepset.errors import ArgumentError, DataError, SepsetError
 from sepset.inference import checkpoint as files
@@ -345,7 +346,7 @@ def run(
     rng = np.random.default_rng(0) if rng is None else rng
     rule = Until() if until is None else until
     if checkpoint is not None:
-        files.require_place(checkpoint)
+        require_place(checkpoint)
         if start is None and Path(checkpoint).exists():
             start = Run.load(checkpoint, about, codec)
     keeper = _Keeper(checkpoint, about, rng, start, Plain() if codec is None else codec)

@@ -9,7 +9,7 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, cast, overload, runtime_checkable
 
-from sepset.base.checks import number
+from sepset.base.checks import number, whole
 from sepset.base.foreign import translated
 from sepset.base.replacing import write_whole
 from sepset.base.text import nearest
@@ -158,6 +158,7 @@ def read(
     >>> read(b"MARKOV 1 2 1 1 0 2 1.0 3.0")
     MarkovNet(1 variable, 1 factor)
     """
+    whole("max_bytes", max_bytes)
     data, name, codec = _contents(source, max_bytes, "" if format is None else f".{format.removeprefix('.')}")
     model = parsed(codec, data, name, normalize=normalize, tolerance=tolerance)
     if kind is not None and not isinstance(model, kind):

@@ -17,6 +17,7 @@ from sepset.base.arraytypes import Floats
 from sepset.base.text import counted, listing
 from sepset.errors import NotApplicable, SepsetError
 from sepset.factors.algebra import Factor
+from sepset.factors.block import FactorBlock
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.io.discrete import bayes_net, table_of
@@ -25,6 +26,8 @@ from sepset.io.record import READING, NetworkRecord, Reading, TableRecord, Varia
 from sepset.models.bayesnet import BayesNet
 from sepset.models.markovnet import MarkovNet
 from sepset.models.model import Model, NamedModel
+from sepset.problem import Block
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, Domain
 
 WORDS = re.compile(r"#[^\n]*+|([^\s#]++)")
@@ -177,35 +180,52 @@ def _markov_net(words: Words, cards: Sequence[int], factors: Sequence[_Factor], 
 
 def render(model: Model) -> bytes:
     """The model as a UAI file: BAYES for a `BayesNet`, MARKOV for anything else made of tables."""
-    cards = [_card(variable) for variable in model.variables]
+    cards = _written_cards(model)
     factors = list(_cpd_factors(model) if isinstance(model, BayesNet) else _model_factors(model))
     lines = ["BAYES" if isinstance(model, BayesNet) else "MARKOV", str(len(cards)), " ".join(map(str, cards))]
     lines.append(str(len(factors)))
     lines += [" ".join(map(str, (len(scope), *scope))) for scope, _ in factors]
     for _, values in factors:
-        lines += ["", str(values.size), " " + " ".join(map(repr, values.tolist()))]
+        lines += ["", str(len(values)), " " + " ".join(map(repr, values))]
     return ("\n".join(lines) + "\n").encode()
 
 
-def _card(variable: object) -> int:
-    if not isinstance(variable, Discrete):
-        raise NotApplicable(f"UAI files store discrete variables; found {variable!r}. Write the model as .json.")
-    return variable.num_states
+def _written_cards(model: Model) -> list[int]:
+    """The number of states of each variable, all of which are discrete."""
+    cards: list[int] = model.variables.cards.tolist()
+    if 0 in cards:
+        found = model.variables[cards.index(0)]
+        raise NotApplicable(f"UAI files store discrete variables; found {found!r}. Write the model as .json.")
+    return cards
 
 
-def _cpd_factors(model: Model) -> Iterator[tuple[tuple[int, ...], Floats]]:
+def _cpd_factors(model: Model) -> Iterator[tuple[Sequence[int], list[float]]]:
     net = bayes_net(model, "UAI")
     for cpd in net.cpds:
         table = table_of(cpd, "UAI")
-        yield tuple(net.variables.ids(table.scope).tolist()), table.table.flat
+        yield net.variables.ids(table.scope).tolist(), table.table.flat.tolist()
 
 
-def _model_factors(model: Model) -> Iterator[tuple[tuple[int, ...], Floats]]:
+def _model_factors(model: Model) -> Iterator[tuple[Sequence[int], list[float]]]:
     problem = model.as_written() if isinstance(model, NamedModel) else model.problem()
     if len(problem.variables) != len(model.variables):
         raise NotApplicable("UAI files cannot store hidden auxiliary variables. Write the model as .json.")
-    for factor in problem.factors():
-        yield tuple(problem.variables.ids(factor.scope).tolist()), linear_values(factor)
+    for block in problem.blocks:
+        yield from zip(block.scopes.tolist(), _block_values(block, problem.variables), strict=True)
+
+
+def _block_values(block: Block, variables: Universe) -> Sequence[list[float]]:
+    """The values of each factor of a block, from one array where plain numbers hold them all."""
+    if isinstance(block, FactorBlock) and len(block) > 1:
+        block.factor(0, variables)  # refuses tables that are too large
+        found = block.linear()
+        if found is not None:
+            with np.errstate(over="ignore", under="ignore"):
+                values = np.ldexp(found[0], found[1][:, None])
+            if np.isfinite(values).all() and ((values == 0) == (found[0] == 0)).all():
+                rows: list[list[float]] = values.tolist()
+                return rows * len(block) if block.shared else rows
+    return [linear_values(block.factor(i, variables)).tolist() for i in range(len(block))]
 
 
 def linear_values(factor: Factor) -> Floats:

@@ -20,7 +20,7 @@ from numpy.random import SeedSequence
 from sepset.base.arraytypes import AnyArray, Bytes, Floats, Ints
 from sepset.base.checks import generator, whole
 from sepset.base.memory import check_rows_fit
-from sepset.base.threads import in_order, num_processors
+from sepset.base.threads import in_order, num_processors, num_threads
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.factors.algebra import Columns
@@ -139,7 +139,11 @@ def forward_sample(
     for run, source in zip(runs, seed_sequence(seed).spawn(len(runs)), strict=True):
         if run[0].parameters.is_table:
             steps = TableSteps.of(cast("list[TableCPD]", run), row_of)
-            steps.run(codes, source.spawn(-(-num_rows // CHUNK)), threads or _default_threads(len(run) * num_rows))
+            steps.run(
+                codes,
+                source.spawn(-(-num_rows // CHUNK)),
+                _default_threads(len(run) * num_rows) if threads is None else num_threads(threads),
+            )
             columns.update((cpd.child, codes[row_of[cpd.child]]) for cpd in run)  # type: ignore[index]
         else:
             _draw_singly(run, columns, codes, row_of, np.random.default_rng(source))
@@ -177,6 +181,11 @@ def _column(cpd: CPD, part: AnyArray, codes: AnyArray, row_of: Mapping[Any, int]
         return own
     num_rows = codes.shape[1]
     return part if len(part) == num_rows else np.empty((num_rows, *part.shape[1:]), part.dtype)
+
+
+def _threads(threads: int | None, work: int) -> int:
+    """The given number of threads, or as many as the work deserves."""
+    return _default_threads(work) if threads is None else num_threads(threads)
 
 
 def _default_threads(work: int) -> int:

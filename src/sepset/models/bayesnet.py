@@ -5,8 +5,9 @@ $$P(x_1, \dots, x_n) = \prod_i P(x_i \mid \mathbf{pa}_i)$$
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
@@ -14,14 +15,13 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import generator
 from sepset.base.equality import same_value
-from sepset.base.foreign import often
 from sepset.base.frozen import made
 from sepset.base.lazy import lazy
 from sepset.base.text import brief, listing, nearest
 from sepset.cpds.cpd import CPD
 from sepset.cpds.discrete import ChainedCPD
 from sepset.cpds.table import TableCPD
-from sepset.errors import ModelError, NotApplicable, ScopeError
+from sepset.errors import ModelError, NotApplicable, ScopeError, SepsetError
 from sepset.factors.algebra import Columns, check_sizes
 from sepset.factors.chains import BY_NAME, Line
 from sepset.factors.labels import name_of
@@ -34,7 +34,7 @@ from sepset.models.networkproblem import network_problem
 from sepset.problem import Problem
 from sepset.variables.evidence import Given, resolve
 from sepset.variables.universe import Universe
-from sepset.variables.variable import Discrete, State, VariableLike, Vector, listed
+from sepset.variables.variable import Discrete, Domain, State, VariableLike, Vector, listed
 
 if TYPE_CHECKING:
     from sepset.data.dataset import Dataset
@@ -99,8 +99,7 @@ class BayesNet(NamedModel):
         return hash((BayesNet, frozenset(self._by_name)))
 
     @classmethod
-    @often
-    def over(
+    def _over(
         cls, dag: DAG, cpds: Iterable[CPD], *, notes: Iterable[str] = (), variables: Universe | None = None
     ) -> BayesNet:
         """The network of CPDs that were made for the nodes of a graph, in order, and their parents: nothing is checked.
@@ -108,7 +107,7 @@ class BayesNet(NamedModel):
         Args:
             variables: the children in order, where they are at hand.
 
-        >>> BayesNet.over(DAG(["coin"]), [TableCPD(Discrete("coin"), [0.5, 0.5])])
+        >>> BayesNet._over(DAG(["coin"]), [TableCPD(Discrete("coin"), [0.5, 0.5])])
         BayesNet(1 variable, 0 edges, 1 parameter)
         """
         own = tuple(cpds)
@@ -138,13 +137,15 @@ class BayesNet(NamedModel):
         10
         """
         rng = generator(seed)
-        shared = states if isinstance(states, Mapping | int) else tuple(states)
+        shared: Any = states if isinstance(states, Mapping | int) else tuple(states)
         if isinstance(shared, Mapping) and (absent := [n for n in dag.nodes if n not in shared]):
             raise ScopeError(f"states= has none for {listing(absent)}; give each variable some.")
-        known = {n: Discrete(n, shared[n] if isinstance(shared, Mapping) else shared) for n in dag.nodes}
+        if not isinstance(shared, Mapping):
+            shared = dict.fromkeys(dag.nodes, Domain.of(shared, "Each variable"))
+        known = {n: Discrete(n, shared[n]) for n in dag.nodes}
         families = [(*(known[p] for p in dag.parents(n)), known[n]) for n in dag.nodes]
         check_sizes(families)
-        return cls.over(dag, (_random_cpd(scope[-1], scope[:-1], rng) for scope in families))
+        return cls._over(dag, (_random_cpd(scope[-1], scope[:-1], rng) for scope in families))
 
     @overload
     def cpd(self, variable: VariableLike) -> TableCPD: ...
@@ -274,14 +275,15 @@ class BayesNet(NamedModel):
             return self.with_parameters(new)
         return BayesNet(*new, name=self.name, notes=self.notes, drawing=self.drawing)
 
-    @often
     def with_parameters(self, cpds: Iterable[CPD]) -> BayesNet:
         """The network with other parameters: one CPD per variable, in order, each with the scope of the old one.
 
-        Nothing is checked, and the graph is shared: iterations that estimate again and again need no more.
+        The graph is shared, and only scopes are checked: iterations that estimate again and again need no more.
         """
-        by_name = dict(zip(self._by_name, cpds, strict=True))
-        new = tuple(by_name.values())
+        new = tuple(cpds)
+        if list(map(getattr, new, repeat("scope"), repeat(None))) != list(map(getattr, self.cpds, repeat("scope"))):
+            raise _other_scopes(self.cpds, new)
+        by_name = dict(zip(self._by_name, new, strict=True))
         return made(
             BayesNet,
             name=self.name,
@@ -469,6 +471,18 @@ def _check_parents(cpd: CPD, by_name: Mapping[str, CPD]) -> None:
                 f"{name_of(cpd)} has a discrete child with the continuous parent {parent.name!r}; its posterior has no "
                 "closed form. Discretize the parent, or reverse the dependence."
             )
+
+
+def _other_scopes(own: Sequence[CPD], found: Sequence[object]) -> SepsetError:
+    """The reason why these are not CPDs with the scopes of the old ones, in order."""
+    if len(found) != len(own):
+        return ModelError(f"with_parameters needs one CPD per variable, {len(own)} in all; found {len(found)}.")
+    pairs = zip(own, found, strict=True)
+    old, new = next((a, b) for a, b in pairs if getattr(b, "scope", None) != a.scope)
+    return ScopeError(
+        f"with_parameters needs CPDs in the order of the variables, each with the scope of the old one; in the place "
+        f"of {old!r} there is {brief(new)}. Use with_cpds for CPDs in any order, or of other parents."
+    )
 
 
 def _random_cpd(child: Discrete, parents: tuple[Discrete, ...], rng: np.random.Generator) -> TableCPD:

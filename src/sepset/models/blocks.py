@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyInts, Floats
+from sepset.base.checks import one_of
 from sepset.base.foreign import translated
 from sepset.base.text import listing
 from sepset.errors import ModelError, ScopeError
@@ -170,6 +171,7 @@ def over_scopes(
     >>> over_scopes([[0, 1, 2, 3], [2, 3, 5, 0]], Parity(), array=Discrete.array("bit", 6))
     FactorArray(2 factors of 4 variables over 'bit')
     """
+    one_of("space", space, ("linear", "log"))
     parts, places = _places(scopes, array)
     values = potential.values if isinstance(potential, Table) else potential
     if isinstance(values, Potential):

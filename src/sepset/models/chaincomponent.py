@@ -201,6 +201,9 @@ class ChainComponent(Frozen):
             if absent:
                 raise DataError(f"{self!r} needs a column for {listing(absent)}.")
             codes = [np.asarray(columns[v], np.int64) for v in factor.scope]
+            if any(column.shape != (num_rows,) for column in codes):
+                found = listing([column.shape for column in codes])
+                raise DataError(f"{self!r} needs columns of {num_rows} codes, as num_rows= says; found shapes {found}.")
             total += factor.log_at(np.stack(codes, axis=1) if codes else np.zeros((num_rows, 0), np.int64))
         return total
 
@@ -209,6 +212,10 @@ class ChainComponent(Frozen):
         self.all_factors()
         whole("num_rows", num_rows)
         known = dict(rows)
+        for parent in self.parents:
+            if parent not in known or np.shape(known[parent]) != (num_rows,):
+                found = "none" if parent not in known else f"the shape {np.shape(known[parent])}"
+                raise DataError(f"{self!r} needs a column of {num_rows} codes of {parent.name!r}; found {found}.")
         for conditional in reversed(self.conditionals):
             known.update(conditional.sample({v: known[v] for v in conditional.parents}, num_rows, rng))
         return {v: known[v] for v in self.variables}

@@ -119,10 +119,10 @@ def default_network(
         cpds: list[CPD]
         if DISCRETE.issuperset(map(type, own)):
             scopes: Any = ((*flat[i:j], child) for child, (i, j) in families)
-            cpds = [*TableCPD.uniform_over(scopes)]
+            cpds = [*TableCPD._uniform_over(scopes)]
         else:
             cpds = [default_cpd(child, flat[i:j]) for child, (i, j) in families]
-        return BayesNet.over(dag, cpds, notes=notes, variables=shared)
+        return BayesNet._over(dag, cpds, notes=notes, variables=shared)
 
 
 def default_cpd(child: AnyVariable, parents: Iterable[AnyVariable]) -> CPD:

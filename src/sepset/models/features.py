@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
+from sepset.base.checks import check_takes
 from sepset.base.frozen import fill
 from sepset.errors import ModelError
 from sepset.factors.algebra import check_scope, check_size, num_entries
@@ -48,6 +49,7 @@ class Feature:
         check_size(variables)
         shape = tuple(v.num_states for v in variables)
         if callable(function):
+            check_takes(function, len(variables), "variables")
             states = itertools.product(*(v.states for v in variables))
             values = np.fromiter((float(function(*s)) for s in states), np.float64, num_entries(variables))
         else:

@@ -189,7 +189,7 @@ def resolve(given: Given, variables: Universe) -> Evidence:
         )
     seen: set[int] = set()
     for name, finding in () if given is None else given.items():
-        usual = variables.find_state(name, finding) if type(name) is type(finding) is str else None
+        usual = variables._find_state(name, finding) if type(name) is type(finding) is str else None
         position = variables.id(name) if usual is None else usual[0]  # type: ignore[arg-type]  # joints are refused there
         if position in seen:
             raise ScopeError(f"{variables[position].name} appears twice in the evidence. Give one finding for it.")

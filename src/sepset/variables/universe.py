@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from sepset.base.text import brief, listing, nearest
 from sepset.errors import ScopeError
 from sepset.variables.array import VariableArray
 from sepset.variables.variable import Discrete, Real, VariableLike, Vector
+
+T = TypeVar("T")
 
 SINGLE = frozenset((Discrete, Real, Vector))
 """The kinds of parts that are one variable."""
@@ -34,7 +36,7 @@ class Universe(TakesNames, Sequence[Discrete | Vector]):
     """
 
     def __init__(self, parts: Iterable[Discrete | Vector | VariableArray] = ()) -> None:
-        if isinstance(parts, Discrete | Vector):
+        if isinstance(parts, Discrete | Vector | str):
             raise ScopeError(f"Several variables were expected; found one. Use [{parts!r}].")
         try:
             self.parts: tuple[Discrete | Vector | VariableArray, ...] = tuple(parts)
@@ -68,7 +70,9 @@ class Universe(TakesNames, Sequence[Discrete | Vector]):
             self._arrays[part.base] = (part, offset)
             return
         if not isinstance(part, Discrete | Vector):
-            raise ScopeError(f"A variable was expected; found {part!r}. Use Discrete, Real, Vector or Discrete.array.")
+            raise ScopeError(
+                f"A variable was expected; found {brief(part)}. Use Discrete, Real, Vector or Discrete.array."
+            )
         if part.name in self._single:
             other = self.parts[int(np.searchsorted(self._offsets, self._single[part.name], "right")) - 1]
             raise ScopeError(_clash(part, other))
@@ -146,7 +150,7 @@ class Universe(TakesNames, Sequence[Discrete | Vector]):
                 )
             return found
         if not isinstance(variable, Discrete | Vector):
-            raise ScopeError(f"A variable or its name was expected; found {variable!r}.")
+            raise ScopeError(f"A variable or its name was expected; found {brief(variable)}.")
         found = self._find_structured(variable)
         if found is None:
             raise ScopeError(
@@ -157,11 +161,10 @@ class Universe(TakesNames, Sequence[Discrete | Vector]):
             raise ScopeError(_clash(variable, own))
         return found
 
-    @often
-    def find_state(self, name: str, state: str) -> tuple[int, int] | None:
+    def _find_state(self, name: str, state: str) -> tuple[int, int] | None:
         """Position and code if both arguments are strings and found directly, the usual case; else None.
 
-        >>> Universe([Discrete("g", "ABC")]).find_state("g", "B")
+        >>> Universe([Discrete("g", "ABC")])._find_state("g", "B")
         (0, 1)
         """
         position = self._single.get(name)
@@ -172,10 +175,11 @@ class Universe(TakesNames, Sequence[Discrete | Vector]):
     @often
     def places(self, variables: Iterable[Discrete | Vector]) -> list[int]:
         """The positions of several variables of the model, given as themselves."""
+        asked = _several(variables)
         if not self._is_flat:
-            return [self.id(v) for v in variables]
+            return [self.id(v) for v in asked]
         known, own = self._single, self.parts
-        found = [(known.get(v.name, -1), v) for v in variables]
+        found = [(known.get(getattr(v, "name", ""), -1), v) for v in asked]
         return [place if place >= 0 and own[place] is v else self.id(v) for place, v in found]
 
     @often
@@ -186,7 +190,7 @@ class Universe(TakesNames, Sequence[Discrete | Vector]):
         >>> Universe([a, b]).found_places([b, Discrete("a"), a]).tolist()
         [1, 0, 0]
         """
-        if not self._is_flat or len(variables) < MANY:
+        if not self._is_flat or not isinstance(variables, Sequence) or len(variables) < MANY:
             return np.array(self.places(variables), np.int64)
         own = np.fromiter(map(id, self.parts), np.int64, self._length)
         asked = np.fromiter(map(id, variables), np.int64, len(variables))
@@ -199,7 +203,7 @@ class Universe(TakesNames, Sequence[Discrete | Vector]):
     @often
     def ids(self, variables: Iterable[VariableLike]) -> Ints:
         """The positions of several variables."""
-        return np.fromiter((self.id(v) for v in variables), np.int64)
+        return np.fromiter(map(self.id, _several(variables)), np.int64)
 
     def array_offset(self, array: VariableArray) -> int:
         """The position of the first element of `array`."""
@@ -328,6 +332,13 @@ class ExtendedUniverse(Universe, inner=True):
 
     def __reduce__(self) -> tuple[object, ...]:
         return Universe, (self.parts,)
+
+
+def _several(variables: Iterable[T]) -> Iterable[T]:
+    """Several variables or names, after checking that it is not one of them."""
+    if isinstance(variables, str | Discrete | Vector) or not isinstance(variables, Iterable):
+        raise ScopeError(f"Several variables were expected; found {brief(variables)}. Put one in a list.")
+    return variables
 
 
 def _part_cards(part: Discrete | Vector | VariableArray) -> Ints:

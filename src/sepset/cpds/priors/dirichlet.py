@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import check_positive, finite_array
-from sepset.base.foreign import often
 from sepset.base.frozen import fill, made
+from sepset.base.text import brief
 from sepset.errors import ModelError
 from sepset.factors.algebra import Columns, num_entries
 
@@ -85,6 +85,13 @@ class _Evidence:
         cells = gammaln(a + counts) - gammaln(a)
         contexts = gammaln(r * a + counts.sum(1)) - gammaln(r * a)
         return float(cells.sum() - contexts.sum())
+
+
+def block_of(cpds: Sequence[Any]) -> Sequence[Any]:
+    """The CPDs of a block, after checking that there are some and that they are CPDs."""
+    if not len(cpds) or not all(hasattr(cpd, "parameters") for cpd in cpds):
+        raise ModelError(f"The hyperparameters of a block are those of its CPDs, one or more; found {brief(cpds)}.")
+    return cpds
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -231,10 +238,9 @@ class BDeu(_Evidence):
         """The sample size over the number of cells."""
         return np.asarray(self.sample_size / (q * r))
 
-    @often
     def hyperparameters(self, cpds: Sequence[Any]) -> Floats:
         """The pseudo-counts of a block's cells, flat."""
-        parts = [self.sample_size / num_entries(cpd.scope) * cpd.parameters.sizes for cpd in cpds]
+        parts = [self.sample_size / num_entries(cpd.scope) * cpd.parameters.sizes for cpd in block_of(cpds)]
         return np.asarray(np.sum(parts, axis=0), dtype=np.float64)
 
 

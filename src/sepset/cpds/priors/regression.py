@@ -77,7 +77,7 @@ class RegressionPrior:
         likelihood estimate. Priors of imaginary rows start from it.
         """
         zeros = np.zeros(2 * (whole("num_coefficients", num_coefficients),))
-        lines, scale = np.zeros((num_coefficients, size)), np.zeros((size, size))
+        lines, scale = np.zeros((num_coefficients, whole("size", size, least=1))), np.zeros((size, size))
         return cls.__new__(cls)._fill(lines, zeros, zeros, -float(num_coefficients), scale)
 
     def with_noise(self, degrees: float, scale: Floats) -> Self:
@@ -319,7 +319,7 @@ class NormalGamma(_GammaPrior):
         """The prior with coefficients of mean zero, each as strong as the mean."""
         if size != 1:
             return None
-        mean = np.append(self.mean, np.zeros(num_coefficients - 1))
+        mean = np.append(self.mean, np.zeros(whole("num_coefficients", num_coefficients, least=1) - 1))
         return LinearNormalGamma(mean, self.strength, shape=self.shape, rate=self.rate)
 
     def mean_marginal(self) -> StudentT:

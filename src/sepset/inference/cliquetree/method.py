@@ -7,7 +7,6 @@ from functools import cache
 from typing import TYPE_CHECKING, get_args
 
 from sepset.base.checks import one_of
-from sepset.base.foreign import often
 from sepset.base.threads import num_threads
 from sepset.graphs.ordering import DEFAULT_ORDER, OrderingMethod
 from sepset.inference.compiled.domains import Zeros
@@ -55,7 +54,6 @@ class CliqueTree:
         one_of("zeros", self.zeros, ZEROS)
         num_threads(self.threads)
 
-    @often
     def prepare(self, problem: Problem) -> PreparedTables | PreparedTree:
         """The method bound to a problem: compiled programs if every variable is discrete."""
         if problem.variables.all_discrete:
@@ -64,7 +62,6 @@ class CliqueTree:
 
         return prepared_tree(problem, self)
 
-    @often
     def promises(self, problem: Problem) -> Guarantees:
         """Everything exact for discrete and for Gaussian models; in hybrid ones, the moments of real variables."""
         if problem.variables.all_discrete:

@@ -19,6 +19,7 @@ from sepset.base.arraytypes import Bools, Floats, Int32s
 from sepset.base.checks import whole
 from sepset.base.display import Plain, Worded
 from sepset.base.frozen import read_only
+from sepset.base.text import brief
 from sepset.base.threads import interruptible
 from sepset.errors import ArgumentError
 from sepset.kernels.map.maxflow import FREE, Forest, Residual, edge_flows, max_flow, wire_arcs
@@ -110,6 +111,8 @@ class FlowGraph:
             )
         ends = source - sink
         if flows is not None:
+            if np.shape(flows) != forward.shape:
+                raise ArgumentError(f"flows= has one number for each of {len(forward)} edges; found {brief(flows)}.")
             begun = np.clip(flows, -backward, forward)
             rest, paid = _ends_after(pairs, begun, ends)
             base += paid

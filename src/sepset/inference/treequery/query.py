@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from sepset.base.foreign import TakesNames, translated
 from sepset.base.lazy import lazy
-from sepset.base.text import nearest
+from sepset.base.text import brief, listing, nearest
 from sepset.errors import ScopeError
 from sepset.graphs.clusters import ClusterTree, scope_of
 from sepset.graphs.graph import Nodes
@@ -77,7 +77,7 @@ class CliqueSubtree(TakesNames):
         r"""The number of table entries over a scope, $\prod_{X \in \mathbf C} |\mathrm{Val}(X)|$."""
         found = self._sizes.get(scope)
         if found is None:
-            found, rest = 1, scope
+            found, rest = 1, self._within(scope)
             while rest:  # as `bits` does, without its calls
                 low = rest & -rest
                 found *= self.cards[low.bit_length() - 1]
@@ -87,7 +87,17 @@ class CliqueSubtree(TakesNames):
 
     def scope_names(self, scope: int) -> tuple[str, ...]:
         """The names in a scope."""
-        return tuple(self.names[i] for i in bits(scope))
+        return tuple(self.names[i] for i in bits(self._within(scope)))
+
+    def _within(self, scope: int) -> int:
+        """The scope, after checking that it is a mask of the names."""
+        if 0 <= scope < 1 << len(self.names):
+            return scope
+        raise ScopeError(f"A scope is a mask of {len(self.names)} variables; found {brief(scope)}.")
+
+    def _check_edge(self, edge: int) -> None:
+        if not 0 <= edge < len(self.edges):
+            raise ScopeError(f"The tree has {len(self.edges)} edges, from 0 on; there is no edge {brief(edge)}.")
 
     @property
     def whole(self) -> Subtree:
@@ -128,6 +138,7 @@ class CliqueSubtree(TakesNames):
 
         By running intersection, nothing else of $T_1$ is needed outside.
         """
+        self._check_edge(edge)
         near, far = self.sides[edge]
         scope = part.scope | self.sepsets[edge]
         return (
@@ -140,6 +151,7 @@ class CliqueSubtree(TakesNames):
 
         A clique that equals its sepset adds nothing, and with `absorb` costs nothing.
         """
+        self._check_edge(edge)
         first, second, shared = self.size(left), self.size(right), self.size(self.sepsets[edge])
         return 0 if absorb and shared in (first, second) else first * second // shared
 
@@ -246,6 +258,9 @@ def tree_query(tree: ClusterTree, targets: Nodes, *, cards: Mapping[str, int]) -
     for name in wanted:
         if name not in known:
             raise ScopeError(f"No clique contains {name!r}.{nearest(name, tree.variables)}")
+    unknown = [name for name in tree.variables if name not in cards]
+    if unknown:
+        raise ScopeError(f"cards= has the number of states of each variable; there is none for {listing(unknown)}.")
     query = frozenset(name for name in wanted if cards[name] > 1)
     sets = [frozenset(name for name in cluster if cards[name] > 1) for cluster in tree.clusters]
     kept, edges = _trimmed(tree, sets, query)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
-from sepset.base.checks import one_of, row_weights
+from sepset.base.checks import finite_array, one_of, row_weights
 from sepset.base.foreign import translated
 from sepset.base.numerics.matrices import triangle
 from sepset.base.text import listing
@@ -29,7 +29,7 @@ from sepset.data.dataset import Dataset
 from sepset.data.frames import in_row_order
 from sepset.data.scatter import Scatter, Scatters, row_root
 from sepset.data.sources import measured, refuse_missing
-from sepset.errors import ArgumentError, DataError, ScopeError
+from sepset.errors import ArgumentError, DataError, ModelError, ScopeError
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
@@ -85,7 +85,12 @@ def discriminant_analysis(
     parts = _scatters(rows, root, reals, share)
     counts = np.array([p.count for p in parts])
     _check_counts(root, counts)
-    chances = TableCPD.normalized(root, counts + np.asarray(pseudo_count, dtype=np.float64))
+    added = finite_array("discriminant_analysis", "pseudo_count", pseudo_count)
+    if added.shape not in ((), counts.shape):
+        raise ModelError(
+            f"pseudo_count= is one number, or one for each of {len(counts)} classes; found the shape {added.shape}."
+        )
+    chances = TableCPD.normalized(root, counts + added)
     if prior is not None:
         _check_prior(prior, covariance)
         return BayesNet(chances, *(_expected(root, reals, i, parts, prior) for i in range(len(reals))))

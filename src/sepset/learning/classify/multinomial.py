@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyArray, Floats, Ints
-from sepset.base.checks import number
+from sepset.base.checks import number, whole
 from sepset.base.frozen import fill
-from sepset.base.text import listing
+from sepset.base.memory import check_fits
+from sepset.base.text import brief, listing
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.engine.blanket import OnImpossible, log_posteriors
@@ -29,6 +30,9 @@ from sepset.errors import DataError
 from sepset.inference.result import Guarantee
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
+
+NODE_BYTES = 1000
+"""The memory of a variable of a network, at least."""
 
 CountMatrix: TypeAlias = Any
 """Counts, one row per document and one column per word: an array, or a sparse matrix of scipy."""
@@ -151,6 +155,8 @@ class MultinomialNaiveBayes:
         >>> net.num_parameters, net.variables.names
         (5, ('topic', 'word[0]', 'word[1]', 'word[2]', 'word[3]'))
         """
+        whole("num_positions", num_positions)
+        check_fits(NODE_BYTES * num_positions, f"A network of {num_positions} positions")
         positions = (Discrete(self.word.base, self.word.domain, index=(p,)) for p in range(num_positions))
         words = (TableCPD(p, self.word_probabilities, given=self.target, block=self.word.base) for p in positions)
         return BayesNet(TableCPD(self.target, self.class_probabilities), *words)
@@ -178,7 +184,10 @@ def _labels(classes: object, target: Discrete | str) -> tuple[Discrete, Ints]:
 def _counts(counts: CountMatrix, num_words: int | None) -> CountMatrix:
     """The matrix as floats, dense or sparse, with its numbers checked."""
     sparse = hasattr(counts, "tocsr")
-    matrix = counts.tocsr().astype(np.float64) if sparse else np.asarray(counts, dtype=np.float64)
+    try:
+        matrix = counts.tocsr().astype(np.float64) if sparse else np.asarray(counts, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"Counts are a matrix of numbers, one row per document; found {brief(counts)}.") from None
     if len(matrix.shape) != 2 or (num_words is not None and matrix.shape[1] != num_words):
         columns = "columns, one per word" if num_words is None else f"{num_words} columns"
         raise DataError(f"Counts have one row per document and {columns}; found the shape {listing(matrix.shape)}.")

@@ -15,10 +15,14 @@ from typing import Any, Literal
 
 from sepset.base.checks import one_of, whole
 from sepset.base.foreign import translated
+from sepset.base.memory import check_fits
 from sepset.cpds.cpd import CPD
 from sepset.graphs.graph import DAG
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
+
+NODE_BYTES = 400
+"""The memory of a node of a graph, at least."""
 
 
 @translated
@@ -39,6 +43,7 @@ def meta_network(net: BayesNet, num_rows: int, *, parameters: Literal["blocks", 
     DAG(theta[coin] -> coin[0]; theta[coin] -> coin[1])
     """
     whole("num_rows", num_rows, least=1)
+    check_fits(NODE_BYTES * len(net.cpds) * num_rows, f"A meta-network of {num_rows} rows")
     one_of("parameters", parameters, ("blocks", "contexts"))
     edges = [
         (source, f"{cpd.child.name}[{m}]")

@@ -13,6 +13,7 @@ from sepset.base.arraytypes import AnyArray, Floats
 from sepset.base.checks import check_positive
 from sepset.base.text import nearest
 from sepset.cpds.counts import decode
+from sepset.cpds.priors.dirichlet import block_of
 from sepset.data.sources import bind, refuse_missing
 from sepset.engine.expectedcounts import part_marginals
 from sepset.engine.kept import engine_for
@@ -80,7 +81,7 @@ class BDe:
 
     def hyperparameters(self, cpds: Sequence[Any]) -> Floats:
         """The pseudo-counts of a block's cells, flat."""
-        return np.asarray(np.sum([self._family(cpd) for cpd in cpds], axis=0), dtype=np.float64)
+        return np.asarray(np.sum([self._family(cpd) for cpd in block_of(cpds)], axis=0), dtype=np.float64)
 
     def _own(self, variable: AnyVariable) -> AnyVariable:
         """The prior network's own variable of that name, whose states may have another order."""
@@ -177,7 +178,7 @@ class ImaginaryData:
 
     def hyperparameters(self, cpds: Sequence[Any]) -> Any:
         """The statistics of the rows, pooled over a block."""
-        return cpds[0].parameters.statistics(*self.rows(cpds))
+        return block_of(cpds)[0].parameters.statistics(*self.rows(cpds))
 
     def rows(self, cpds: Sequence[Any]) -> tuple[Columns, Floats]:
         """The rows of a block, as columns of its first CPD's variables, and the weight of each."""

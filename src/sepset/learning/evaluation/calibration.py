@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.axes import axes_of
-from sepset.base.checks import one_of, row_weights, whole
+from sepset.base.checks import one_axis, one_of, row_weights, whole
 from sepset.base.display import Shown
 from sepset.base.foreign import translated
 from sepset.engine.engine import Engine
@@ -124,10 +124,10 @@ def reliability_curve(
     >>> reliability_curve([0.2, 0.2, 0.2, 0.2, 0.2], [1, 0, 0, 0, 0]).expected_error
     0.0
     """
-    p, y = np.asarray(probabilities, np.float64), np.asarray(outcomes, np.float64)
+    p, y = one_axis("probabilities", probabilities), one_axis("outcomes", outcomes)
     w = np.ones(len(p)) if weights is None else row_weights(weights, len(p))
     whole("bins", bins, least=1)
-    if p.ndim != 1 or p.shape != y.shape or not ((p >= 0) & (p <= 1)).all():
+    if p.shape != y.shape or not ((p >= 0) & (p <= 1)).all():
         raise DataError("Calibration needs one probability between 0 and 1 and one outcome per row.")
     which = _BINNING[one_of("strategy", strategy, _BINNING)](p, int(bins))
     total, predicted, observed = _binned(which, int(bins), w, w * p, w * y)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
-from sepset.base.checks import fraction, generator, one_of, row_weights, whole
+from sepset.base.checks import fraction, generator, one_axis, one_of, row_weights, whole
 from sepset.base.display import Shown
 from sepset.base.foreign import translated
 from sepset.base.memory import check_rows_fit
@@ -178,7 +178,7 @@ def bootstrap_mean(
     """
     rng = generator(seed)
     check_rows_fit(whole("num_draws", num_draws, least=1), 8)
-    numbers = np.asarray(values, np.float64)
+    numbers = one_axis("values", values)
     share = np.ones(len(numbers)) if weights is None else row_weights(weights, len(numbers))
     size = _at_least_one(len(numbers))
     weighted = np.where(share > 0, numbers * np.where(share > 0, share, 1.0), 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Protocol, runtime_checkable
@@ -92,9 +93,10 @@ class Holdout:
 
     def rounds(self, data: Dataset, rng: np.random.Generator) -> Iterator[Bools]:
         """A mask for each repeat."""
-        strata = _strata(data, self.stratify)
-        for _ in range(self.repeats):
-            yield ~in_first_part(dealt(data.num_rows, rng, strata), 1.0 - self.test)
+        strata, size = _strata(data, self.stratify), data.num_rows
+        first = dealt(size, rng, strata)  # now, so that what is wrong with the rows is found now
+        others = (dealt(size, rng, strata) for _ in range(1, self.repeats))
+        return (~in_first_part(places, 1.0 - self.test) for places in itertools.chain((first,), others))
 
 
 @dataclass(frozen=True, slots=True)

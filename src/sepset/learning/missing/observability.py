@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
-from sepset.base.checks import generator
+from sepset.base.checks import generator, one_of
 from sepset.base.foreign import translated
 from sepset.base.membership import without
 from sepset.base.text import nearest
@@ -171,7 +171,7 @@ def is_mcar(model: ObservabilityModel, *, by: By = "enumeration") -> bool:
     """
     if not model.indicators:
         return True
-    if by == "separation":
+    if one_of("by", by, ("enumeration", "separation")) == "separation":
         return d_separated(model.dag, [o.name for o in model.indicators], model.model.dag.nodes)
     support, chance = _enumerated(model)
     axes = tuple(range(support.ndim))
@@ -207,7 +207,7 @@ def is_mar(model: ObservabilityModel, *, by: By = "enumeration") -> bool:
     if not model.indicators:
         return True
     hidden = list(model.hidings)
-    if by == "separation":
+    if one_of("by", by, ("enumeration", "separation")) == "separation":
         always = without(model.model.dag.nodes, hidden)
         return d_separated(model.dag, [o.name for o in model.indicators], hidden, given=always)
     support, chance = _enumerated(model)

@@ -112,7 +112,11 @@ def inverse_probability_weights(
     complete = np.logical_not(rows.select(asked).mask.any(axis=1)) if asked else np.ones(rows.num_rows, np.bool_)
     share = np.ones(rows.num_rows) if rows.weights is None else rows.weights
     rows.select(known).require_complete("The probability that cells are observed")
-    chosen = form or ("table" if all(isinstance(v, Discrete) for v in known) else "logistic")
+    chosen = (
+        one_of("form", form, ("table", "logistic"))
+        if form is not None
+        else ("table" if all(isinstance(v, Discrete) for v in known) else "logistic")
+    )
     if one_of("form", chosen, ("table", "logistic")) == "table":
         chance = _table(rows, known, complete, share)
     else:

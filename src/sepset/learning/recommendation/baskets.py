@@ -113,6 +113,8 @@ class Baskets(Frozen, Tabulated):
         """The baskets of some users, by their positions."""
         try:
             chosen = np.arange(len(self))[np.atleast_1d(np.asarray(rows))]
+            if chosen.ndim != 1:
+                raise ValueError("found several axes")
         except (IndexError, TypeError, ValueError) as error:
             raise ScopeError(f"There are {len(self)} users, by their positions from zero: {error}.") from error
         users = tuple(self.users[k] for k in chosen)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats
-from sepset.base.checks import number, whole
+from sepset.base.checks import number, one_axis, whole
 from sepset.base.foreign import translated
 from sepset.base.text import brief
 from sepset.errors import ArgumentError
@@ -120,7 +120,7 @@ def roc_area(scores: ArrayLike, relevant: Sequence[bool] | Bools) -> float:
     >>> roc_area([0.9, 0.5, 0.5, 0.1], [True, True, False, False])
     0.875
     """
-    numbers, marks = np.asarray(scores, np.float64), _marks(relevant)
+    numbers, marks = one_axis("scores", scores, error=ArgumentError), _marks(relevant)
     if numbers.shape != marks.shape:
         raise ArgumentError(f"relevant= needs one truth value per score ({len(numbers)}); found {len(marks)}.")
     if np.isnan(numbers).any():
@@ -134,6 +134,8 @@ def roc_area(scores: ArrayLike, relevant: Sequence[bool] | Bools) -> float:
 
 def _marks(relevant: Sequence[bool] | Bools | Floats) -> Bools:
     marks = np.asarray(relevant)
-    if marks.dtype != np.bool_ and not (marks.dtype.kind in "iuf" and np.isin(marks, (0, 1)).all()):
+    if marks.ndim != 1 or (
+        marks.dtype != np.bool_ and not (marks.dtype.kind in "iuf" and np.isin(marks, (0, 1)).all())
+    ):
         raise ArgumentError(f"relevant= is a sequence of truth values, one per position; found {brief(relevant)}.")
-    return marks.astype(np.bool_).reshape(-1)
+    return marks.astype(np.bool_)

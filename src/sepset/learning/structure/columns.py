@@ -8,17 +8,18 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints, UInt32s, UInt64s
 from sepset.base.checks import one_of
+from sepset.base.foreign import Suited
 from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
 from sepset.base.numerics.matrices import product
-from sepset.base.text import listing, nearest
+from sepset.base.text import brief, listing, nearest
 from sepset.base.threads import abandonable
 from sepset.data.binding import infer_variable, inference_note
 from sepset.data.dataset import Dataset, side_by_side
@@ -97,7 +98,7 @@ class RealMoments(NamedTuple):
     scatter: Floats
 
 
-class Columns(Frozen, inner=True):
+class Columns(Suited, Frozen, inner=True):
     r"""Coded columns, one weight per row; equal rows may be one row with their total weight.
 
     Args:
@@ -157,6 +158,17 @@ class Columns(Frozen, inner=True):
             total=dataset.total_weight,
             _contexts=OrderedDict(),
         )
+
+    def _unsuited(self, given: Mapping[str, Any]) -> str:
+        """The reason why positions of a family do not suit these columns."""
+        for name in ("child", "parents", "candidates"):
+            value = given.get(name, ())
+            places = list(value) if isinstance(value, Iterable) else [value]
+            if any(not isinstance(place, int | np.integer) or not 0 <= place < len(self) for place in places):
+                return f"{name}= is about columns by their positions, below {len(self)}; found {brief(value)}."
+            if len(set(places)) < len(places):
+                return f"{name}= names a column twice; found {brief(value)}."
+        return ""
 
     @classmethod
     def of(

@@ -12,11 +12,12 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Floats
 from sepset.base.display import Shown
 from sepset.base.foreign import translated
-from sepset.base.text import listing
+from sepset.base.text import brief, listing
 from sepset.errors import ArgumentError, ModelError
 from sepset.graphs.graph import DAG, UndirectedGraph
 from sepset.learning.assessment import Assessment
 from sepset.learning.evaluation.calibration import CalibrationResult, reliability_curve
+from sepset.models.model import offers
 
 
 class RatedEdges(Protocol):
@@ -82,6 +83,10 @@ def edge_recovery(truth: DAG | UndirectedGraph, found: RatedEdges, *, is_directe
     >>> round(edge_recovery(DAG.parse("a -> b"), found).brier, 4)
     0.0625
     """
+    if not offers(found, "names", "edges"):
+        raise ArgumentError(
+            f"found= has probabilities of edges, such as the result of structure_posterior; found {brief(found)}."
+        )
     if set(truth.nodes) != set(found.names):
         differ = sorted(set(truth.nodes) ^ set(found.names))
         raise ModelError(f"Edges compare over the same nodes; they differ in {listing(differ)}.")

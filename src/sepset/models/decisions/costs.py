@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Ints
 from sepset.base.foreign import translated
+from sepset.base.text import brief
 from sepset.errors import ArgumentError
 
 DECLINED = -1
@@ -58,6 +59,8 @@ def least_cost_action(
     [-1, 1]
     """
     p = np.atleast_2d(np.asarray(probabilities, np.float64))
+    if p.ndim != 2 or not p.shape[1] or np.isnan(p).any():
+        raise ArgumentError(f"probabilities= has a row of numbers for each decision; found {brief(probabilities)}.")
     table = 1.0 - np.eye(p.shape[1]) if costs is None else np.asarray(costs, np.float64)
     if table.ndim != 2 or table.shape[0] != p.shape[1]:
         raise ArgumentError(f"Costs have a row for each of {p.shape[1]} states; found shape {table.shape}.")

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
+from sepset.base.checks import number
 from sepset.base.foreign import translated
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
@@ -221,7 +222,7 @@ def parameter_distance(p: BayesNet, q: BayesNet, *, order: float = 2.0) -> float
     """
     pairs = _same_tables(p, q)
     gaps = np.concatenate([(a.values - b.values).reshape(-1) for a, b in pairs]) if pairs else np.zeros(1)
-    return float(np.linalg.norm(gaps, order))
+    return float(np.linalg.norm(gaps, number("order", order, above=0, finite=False)))
 
 
 @translated

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.checks import number
+from sepset.base.checks import number, one_axis
 from sepset.base.foreign import translated
+from sepset.errors import ArgumentError
 from sepset.graphs.graph import DAG
 
 
@@ -30,7 +31,7 @@ def data_driven_threshold(strengths: Floats) -> float:
     >>> data_driven_threshold(np.array([0.0, 0.01, 0.02, 0.95, 1.0]))
     0.02
     """
-    found = np.sort(np.asarray(strengths, np.float64).reshape(-1))
+    found = np.sort(one_axis("strengths", strengths, error=ArgumentError))
     if not len(found):
         return 0.5
     points = np.concatenate([[0.0], found, [1.0]])
@@ -62,6 +63,8 @@ def consensus_graph(names: Sequence[str], edges: Floats, *, threshold: float | N
     DAG(a -> b)
     """
     n = len(names)
+    if np.shape(edges) != (n, n):
+        raise ArgumentError(f"edges= has a row and a column for each of {n} names; found the shape {np.shape(edges)}.")
     pairs = edges + edges.T
     upper = np.triu_indices(n, 1)
     if threshold is None:

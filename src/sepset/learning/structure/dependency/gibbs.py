@@ -154,7 +154,7 @@ class PseudoGibbs:
         for step in range(rounds):
             sampler.swept(codes, 1, rng)
             found[step] = codes
-        return found.reshape(rounds * self.num_chains, -1)[:num_rows]
+        return found.reshape(rounds * self.num_chains, codes.shape[-1])[:num_rows]
 
 
 @dataclass(frozen=True, eq=False)

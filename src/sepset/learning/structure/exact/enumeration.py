@@ -13,6 +13,7 @@ from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.checks import whole
 from sepset.base.foreign import translated
 from sepset.base.frozen import read_only
+from sepset.base.text import brief
 from sepset.errors import ArgumentError, TooLarge
 from sepset.graphs.graph import DAG
 from sepset.learning.structure.exact.scoretable import ScoreTable, bits
@@ -23,6 +24,9 @@ MOST_ENUMERATED = 5
 
 MOST_COUNTED = 100
 """The most columns whose DAGs are counted for a message; of more, those that one order allows are."""
+
+MOST_NODES = 400
+"""The most nodes over which DAGs are counted: their number has 24,000 digits, and takes a second."""
 
 
 @translated
@@ -39,6 +43,8 @@ def num_dags(num_nodes: int) -> int:
     [1, 1, 3, 25, 543, 29281]
     """
     n = whole("num_nodes", num_nodes)
+    if n > MOST_NODES:
+        raise TooLarge(f"DAGs over at most {MOST_NODES} nodes are counted; found {brief(num_nodes)}.")
     found = [1]
     for m in range(1, n + 1):
         terms = ((-1) ** (k + 1) * math.comb(m, k) * (found[m - k] << (k * (m - k))) for k in range(1, m + 1))

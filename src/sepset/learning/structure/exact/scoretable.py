@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.base.checks import is_number
-from sepset.base.foreign import TakesNames, often
+from sepset.base.checks import below, is_number
+from sepset.base.foreign import TakesNames
 from sepset.base.frozen import read_only
 from sepset.base.replacing import write_whole
 from sepset.base.text import brief, nearest
@@ -114,15 +114,15 @@ class ScoreTable(TakesNames):
         """The size of the largest parent set."""
         return max((int(m).bit_count() for m in self.masks), default=0)
 
-    @often
     def of(self, child: int) -> tuple[Ints, Floats]:
         """The parent sets of a child as masks, best first, and their scores."""
+        below("child", child, len(self.names))
         part = slice(int(self.starts[child]), int(self.starts[child + 1]))
         return self.masks[part], self.scores[part]
 
-    @often
     def best(self, child: int, inside: int) -> tuple[int, float]:
         """The best parent set of a child among the columns in a mask, and its score; -inf if there is none."""
+        below("child", child, len(self.names))
         at = int(best_in(self.starts, self.masks, child, inside))
         return (int(self.masks[at]), float(self.scores[at])) if at >= 0 else (0, -np.inf)
 
