@@ -33,6 +33,7 @@ from sepset.factors.decomposition import Decomposition
 from sepset.factors.table import Table
 from sepset.inference import capabilities, completion, costs
 from sepset.inference.buckets.bounded import Maximum
+from sepset.inference.buckets.pieces import PieceSearch
 from sepset.inference.buckets.tangents import MOST_AFTER_SEARCH, MOST_SURE, TangentSearch, branches
 from sepset.inference.cases import best_by_cases
 from sepset.inference.evidencerows import EvidenceRows, JointCounts, RowAnswers, RowCounts, RowValues, Workers
@@ -181,6 +182,8 @@ class PreparedForms:
         evidence = self._certain.told(evidence, over)
         searched, search = list[Found](), working(costs.NANOSECONDS_OF_A_SEARCH)
         with search:
+            if (best := self._piece_by_piece(evidence, over)) is not None:
+                return best
             if (found := self.k_best(evidence, over, 1, searched)) is not None:
                 return found[0]
         key, wide = (tuple(over), evidence.observed), self._wide(evidence, over)
@@ -202,6 +205,16 @@ class PreparedForms:
         if wide.joint_entries > MAX_ENTRIES:
             wide.refuse(self.asked(evidence, over).chosen)
         return self._by_elimination(evidence, over, search)
+
+    def _piece_by_piece(self, evidence: Evidence, over: Sequence[int]) -> Best | None:
+        """The best values from those of pieces; None if single variables do not separate forms, or one takes long."""
+        wide = self._wide(evidence, over).forms.values()
+        if len(wide) < 2:
+            return None
+        with suppress(TooLarge, OutOfWork):
+            pieces = PieceSearch.of(self.problem, self._relevant(over, evidence), wide, evidence, over)
+            return None if pieces is None else pieces.best(self.method)
+        return None
 
     def _by_elimination(self, evidence: Evidence, over: Sequence[int], search: working) -> Best:
         """The best values by one elimination, whose work is limited."""
