@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
+import numpy as np
+
+from sepset.base.arraytypes import Floats
 from sepset.base.lazy import lazy
 from sepset.base.membership import without
 from sepset.base.text import in_digits, listing
@@ -21,10 +24,11 @@ from sepset.inference import costs
 from sepset.inference.buckets.bounded import Bounded
 from sepset.inference.buckets.evidencefactors import reduced_factors
 from sepset.inference.buckets.frontier import MOST_ENTRIES, FrontierSearch
+from sepset.inference.buckets.pieces import Subproblem, Subproblems
 from sepset.inference.buckets.pool import summed_out
 from sepset.inference.buckets.relaxed import Ranked
 from sepset.inference.buckets.tangents import MOST_BRANCHES
-from sepset.inference.method import Best, Method, Prepared, dense, elimination_settings
+from sepset.inference.method import Best, Method, Prepared, dense, elimination_settings, prepare
 from sepset.inference.plan import make_plan
 from sepset.inference.rewriting import FormParts, codes_of, given_by_variable
 from sepset.problem import ConditionalGroup, Form, Problem
@@ -192,6 +196,18 @@ class WideForms:
         return {v: child for v, child in children.items() if v not in self.evidence.codes}
 
     @lazy
+    def num_branches(self) -> int:
+        """The number of their joint states."""
+        return math.prod(v.num_states for v in self.hidden.values())
+
+    def chances(self, child: int, values: Mapping[int, int]) -> Floats:
+        """The probabilities of the states of a child, given those of its parents; unknown ones in the first state."""
+        form = next(f for f in self.forms.values() if self.problem.conditionals[f.group].child == child)
+        parents, codes = self.problem.conditionals[form.group].parents, {**values, **self.evidence.codes}
+        columns = {self.problem.variables[v]: np.array([codes.get(v, 0)]) for v in parents}
+        return np.asarray(form.source.probabilities(columns, 1)[0])
+
+    @lazy
     def functions(self) -> list[Bounded]:
         """The forms as functions, if their children are observed."""
         spend(PARENT_NANOSECONDS * sum(len(group.parents) for group in self._groups))
@@ -215,7 +231,7 @@ class WideForms:
         Args:
             entries: in one branch.
         """
-        num = math.prod(v.num_states for v in self.hidden.values())
+        num = min(self.num_branches, MOST_BRANCHES)
         if entries * num > MOST_IN_BRANCHES:
             raise TooLarge(
                 f"The best states of the parents of {self._names} need tables of {in_digits(entries * num)} entries in "
@@ -245,6 +261,46 @@ class WideForms:
             f"The best states of the parents of {self._names} are not certain after a search: the best found have the "
             f"log value {best:.6g}{more}. {MORE_TIME}"
         )
+
+
+class RelaxedForms:
+    """The best assignments without some of the forms, which are at most one.
+
+    Args:
+        wide: the forms, some of them with hidden children.
+        numbers: the factors that the question needs.
+        method: the method for the rest.
+    """
+
+    def __init__(self, wide: WideForms, numbers: Collection[int], method: Method) -> None:
+        self._wide, self._numbers, self._method = wide, numbers, method
+        self._made: dict[frozenset[int], tuple[Subproblem, Prepared]] = {}
+
+    def __call__(self, told: Evidence, known: Collection[int]) -> Best:
+        """The best assignment without the forms of hidden children that are not known."""
+        left = frozenset(self._wide.hidden).difference(known)
+        if left not in self._made:
+            self._made[left] = self._without(left)
+        part, prepared = self._made[left]
+        over = [v for v in part.place if v in self._asked and v not in told.codes]
+        found = prepared.best(part.told(told, part.place), [part.place[v] for v in over])
+        return Best({v: found.values[part.place[v]] for v in over if part.place[v] in found.values}, found.log_value)
+
+    @lazy
+    def _whole(self) -> Subproblems:
+        return Subproblems(self._wide.problem, self._numbers)
+
+    @lazy
+    def _asked(self) -> frozenset[int]:
+        return frozenset(self._wide.over)
+
+    def _without(self, children: Collection[int]) -> tuple[Subproblem, Prepared]:
+        """The problem without the conditionals of some children."""
+        groups, parts = self._wide.problem.conditionals, enumerate(self._whole.parts)
+        kept = [i for i, (group, _) in parts if group < 0 or groups[group].child not in children]
+        free = self._asked.difference(self._wide.evidence.observed)
+        made = self._whole.of(kept, {}, free)
+        return made, prepare(self._method, made.problem)
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,7 @@ from sepset.problem import ConditionalGroup, Form, Problem
 from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Universe
 
-PLACE_NANOSECONDS = 10_000.0
+VISIT_NANOSECONDS, PLACE_NANOSECONDS = 3_000.0, 10_000.0
 """Time to look at a variable of a function, and to make its part of a piece."""
 
 
@@ -75,14 +75,13 @@ def divided(scopes: Sequence[Sequence[int]], is_wide: Sequence[bool], cuts: Coll
     first, low, above = _traversed(scopes, cuts)
     made, of, home = [Piece([])], dict[int, int](), dict[int, int]()
     for node in first:  # what is above comes first
-        before = above.get(node)
         if node >= 0:
-            home[node] = 0 if before is None else of[before]
-        elif before in cuts and low[node] >= first[before]:
+            home[node] = of[above[node]] if node in above else 0
+        elif (cut := above[node]) in cuts and low[node] >= first[cut]:
             of[node] = len(made)
-            made.append(Piece([], before, home[before]))
+            made.append(Piece([], cut, home[cut]))
         else:
-            of[node] = home[before]
+            of[node] = home[cut]
     with_wide = {of[~i] for i, wide in enumerate(is_wide) if wide and ~i in of}
     target, kept = {0: 0}, [made[0]]
     for i, piece in enumerate(made[1:], 1):
@@ -97,7 +96,7 @@ def divided(scopes: Sequence[Sequence[int]], is_wide: Sequence[bool], cuts: Coll
 
 def _traversed(
     scopes: Sequence[Sequence[int]], cuts: Collection[int]
-) -> tuple[dict[int, int], dict[int, int], dict[int, Any]]:
+) -> tuple[dict[int, int], dict[int, int], dict[int, int]]:
     """Variables, and scopes of several as the complements of their numbers, depth first: the time of each, the earliest
     time that can be reached from it without what is above, and that."""
     wide = [(~i, scope) for i, scope in enumerate(scopes) if len(scope) > 1]
@@ -105,7 +104,7 @@ def _traversed(
     for i, scope in wide:
         for v in scope:
             near.setdefault(v, []).append(i)
-    first, low, above = dict[int, int](), dict[int, int](), dict[int, Any]()
+    first, low, above = dict[int, int](), dict[int, int](), dict[int, int]()
     for root in sorted((v for v in near if v >= 0), key=lambda v: v not in cuts):
         if root in first:
             continue
@@ -160,9 +159,8 @@ class Subproblems:
     """
 
     def __init__(self, problem: Problem, numbers: Collection[int]) -> None:
-        start, members = problem.scopes[0].tolist(), problem.scopes[1].tolist()
-        self._problem = problem
-        self._scope = {n: members[start[n] : start[n + 1]] for n in numbers}
+        self._problem, kept = problem, sorted(numbers)
+        self._scope: dict[int, list[int]] = dict(zip(kept, problem.scopes_of(kept), strict=True))
         self._form = {form.group: form for form in problem.forms}
         groups = [(i, [n for n in group.factors if n in self._scope]) for i, group in enumerate(problem.conditionals)]
         self.parts = [(i, part) for i, part in groups if part]
@@ -198,7 +196,7 @@ class Subproblems:
         place = {v: at for at, v in enumerate(sorted(held))}
         numbers = [n for i in members for n in self.parts[i][1]]
         number = {n: at for at, n in enumerate(numbers)}
-        variables = Universe([own.variables[v] for v in place])
+        variables: Any = Universe([own.variables[v] for v in place])
         late = {n for i in members if self.form(i) is not None for n in self.parts[i][1]}
         factors: list[Any] = [Table.ones() if n in late else own.factor(n) for n in numbers]
         scopes = [[place[v] for v in self._scope[n]] for n in numbers]
@@ -249,7 +247,7 @@ class PieceSearch:
         cls, problem: Problem, numbers: Collection[int], wide: Collection[Form], evidence: Evidence, over: Sequence[int]
     ) -> PieceSearch | None:
         """The search; None if not several pieces have wide forms, or numbers are not observed."""
-        spend(PLACE_NANOSECONDS * sum(len(form.source.scope) for form in wide))
+        spend(VISIT_NANOSECONDS * sum(len(form.source.scope) for form in wide))
         whole, observed = Subproblems(problem, numbers), set(evidence.observed)
         scopes = [[v for v in whole.scope(i) if v not in observed] for i in range(len(whole.parts))]
         held = list({v for scope in scopes for v in scope})
