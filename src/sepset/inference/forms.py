@@ -160,7 +160,7 @@ class PreparedForms:
         searched, search = list[Found](), working(costs.NANOSECONDS_OF_A_SEARCH)
         with search:
             is_many = self._wide(evidence, over).num_branches > MOST_BRANCHES
-        with working(costs.NANOSECONDS_OF_A_SEARCH / 2) if is_many else search:  # which other ways need as a whole
+        with working(costs.NANOSECONDS_OF_A_SEARCH) if is_many else search:  # which other ways need as a whole
             if (best := self._piece_by_piece(evidence, over)) is not None:
                 return best
             if (found := self.k_best(evidence, over, 1, searched)) is not None:

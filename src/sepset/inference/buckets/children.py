@@ -86,10 +86,16 @@ class ChildSearch:
                 return
 
     def run(self, k: int) -> None:
-        """Find up to k assignments, best first; a bound of `inf` ends the search."""
+        """Find up to k assignments, best first; a bound of `inf` ends the search.
+
+        Raises `OutOfWork` after the first ones if as many again for each child would take too long.
+        """
+        before = work_left()
         heap = [root] if (root := self._node(k, {}, math.inf, {})) else []
         if heap:
             self._leaf(k, self._completed(heap[0]))
+            if (before - work_left()) * len(self._children) / 2 > work_left():
+                raise OutOfWork
         while heap and self.bound < math.inf and self._is_open(k, -heap[0].rank[0]):
             node = heapq.heappop(heap)
             for known in self._divided(node):

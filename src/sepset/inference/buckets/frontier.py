@@ -28,7 +28,7 @@ from sepset.base.threads import OutOfWork, spend, working
 from sepset.factors.decomposition import Concave
 from sepset.factors.table import Table
 from sepset.inference.buckets.bounded import SLACK
-from sepset.inference.buckets.regrets import Level, Logs, Regrets, regrets
+from sepset.inference.buckets.regrets import Buckets, Level, Logs, Regrets
 from sepset.inference.buckets.relaxed import Ranked, RelaxedSearch, fixed_logs
 from sepset.variables.variable import Discrete
 
@@ -142,7 +142,7 @@ class FrontierSearch:
             return self.relaxed.run(k, above)
         found = Ranked([], [], False)
         with working(MOST_NANOSECONDS), suppress(OutOfWork):
-            walk = self._bounded(self._contacts())
+            walk = self._walk(self._contacts())
             for width in BEAMS:
                 found = _merged(found, walk.best(k, self._worst(found, k, above), width=max(width, 2 * k)), k)
                 last = _merged(found, walk.best(k, self._worst(found, k, above)), k)
@@ -154,16 +154,23 @@ class FrontierSearch:
         """The value that further assignments have to exceed."""
         return max(above, found.log_values[k - 1]) if len(found.log_values) >= k else above
 
-    def _bounded(self, contacts: Sequence[Floats]) -> Walk:
+    @lazy
+    def _buckets(self) -> Buckets:
+        return Buckets(self._logs, self._order, self._terms, len(self._start))
+
+    def _walk(self, contacts: Sequence[Floats]) -> Walk:
         """The variables in the order of their assignment, with bounds under several tangents."""
-        slopes = [f.slope(at) for f, at in zip(self._functions, contacts, strict=True)]
-        lines = [
-            f.value(at) + ((f.start - at) * slope).sum(axis=1)
-            for f, at, slope in zip(self._functions, contacts, slopes, strict=True)
-        ]
-        joined = np.concatenate(slopes, axis=1) if slopes else np.zeros((1, 0))
-        found = regrets(self._logs, self._order, self._terms, joined)
-        return Walk(found, found.bounds + sum(lines), self._start, self._value)
+        slopes, lines = self._tangents(contacts)
+        found = self._buckets.regrets(slopes)
+        return Walk(found, found.bounds + lines, self._start, self._value)
+
+    def _tangents(self, contacts: Sequence[Floats]) -> tuple[Floats, Floats]:
+        """The joint slopes of tangents that touch at these arguments, and their values without any variable."""
+        pairs = [(f, at, f.slope(at)) for f, at in zip(self._functions, contacts, strict=True)]
+        lines = [f.value(at) + ((f.start - at) * slope).sum(axis=1) for f, at, slope in pairs]
+        if not pairs:
+            return np.zeros((1, 0)), np.zeros(1)
+        return np.concatenate([slope for _, _, slope in pairs], axis=1), np.asarray(sum(lines))
 
     def _value(self, sums: Floats) -> Floats:
         """The sum of the functions at each row of arguments."""
@@ -188,8 +195,8 @@ class FrontierSearch:
 
     def _lowest(self, points: Sequence[Floats], rows: Ints) -> Ints:
         """The row of contacts whose tangents bound the best assignment most tightly."""
-        walk = self._bounded([each[column] for each, column in zip(points, rows.T, strict=True)])
-        return np.asarray(rows[walk.bounds.argmin()])
+        slopes, lines = self._tangents([each[column] for each, column in zip(points, rows.T, strict=True)])
+        return np.asarray(rows[(self._buckets.bounds(slopes) + lines).argmin()])
 
     def _points(self, function: Concave) -> Floats:
         """Arguments between the smallest and the largest that the function can have."""
@@ -218,11 +225,6 @@ class Walk:
         first = np.zeros((1, 2), np.int64)
         self._first = Frontier(first[:, :0], np.array([levels.constant]), start[None], bounds[None], first)
         self._value = value
-
-    @property
-    def bounds(self) -> Floats:
-        """Those of the best assignment."""
-        return np.asarray(self._first.bounds[0])
 
     def best(self, k: int, above: float, width: int | None = None) -> Ranked:
         """Up to k assignments above a value, best first; with a width, from so many partial ones at each step."""
