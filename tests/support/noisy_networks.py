@@ -71,6 +71,24 @@ def noisy_network(rng, size, *, is_tree):
     return ss.BayesNet(*(cpds[i] for i in rng.permutation(size))), vs, joint
 
 
+def noisy_findings(rng, num_causes, num_findings):
+    """Independent causes and findings that share them; the variables, causes first, and the joint weights."""
+    vs, cpds, joint = [], [], np.ones(())
+    for i, name in enumerate(rng.permutation(num_causes + num_findings)):
+        make = _table if i < num_causes else rng.choice([_noisy_or, _noisy_max])
+        card = 2 if make is _noisy_or else int(rng.choice([1, 2, 3], p=[0.05, 0.6, 0.35]))
+        child = ss.Discrete(f"v{name}", [f"s{j}" for j in range(card)])
+        num = 0 if i < num_causes else rng.integers(4, 6)
+        places = rng.permutation(num_causes)[:num].tolist()
+        cpd, table = make(rng, child, [vs[j] for j in places])
+        scope = [*places, i]
+        shape = [*(v.num_states if j in scope else 1 for j, v in enumerate(vs)), card]
+        joint = joint[..., None] * np.transpose(table, np.argsort(scope)).reshape(shape)
+        vs.append(child)
+        cpds.append(cpd)
+    return ss.BayesNet(*cpds), vs, joint
+
+
 def findings(rng, vs, joint):
     """Random findings and likelihoods, and the weights of the joint states with them."""
     given = {}

@@ -165,6 +165,8 @@ class PreparedForms:
                 return best
             if (found := self.k_best(evidence, over, 1, searched)) is not None:
                 return found[0]
+            if (best := self._with_summed_causes(evidence, over)) is not None:
+                return best
         key, wide = (tuple(over), evidence.observed), self._wide(evidence, over)
         if (key not in self._too_wide or has_end()) and wide.joint_entries <= MOST_JOINT:
             try:
@@ -193,6 +195,17 @@ class PreparedForms:
         with suppress(TooLarge, OutOfWork):
             pieces = PieceSearch.of(self.problem, self._relevant(over, evidence), wide, evidence, over)
             return None if pieces is None else pieces.best(self.method)
+        return None
+
+    def _with_summed_causes(self, evidence: Evidence, over: Sequence[int]) -> Best | None:
+        """The best values if some parents of wide forms are summed out; None without a proof."""
+        wide, more = self._wide(evidence, over), self.asked(evidence, over).summed_functions
+        if wide.is_bounded or not wide.forms or not wide.forms.keys() <= more.forms.keys():
+            return None
+        with suppress(OutOfWork, TooLarge):
+            found = self._frontiers(evidence, over, more).summing()
+            if found is not None and found.is_proved:
+                return next(iter(found.best), Best({}, -np.inf))
         return None
 
     def _by_elimination(self, evidence: Evidence, over: Sequence[int], search: working) -> Best:

@@ -217,14 +217,22 @@ class Walk:
         bounds: of the best assignment, one for each tangent.
         start: the arguments of the functions without any variable.
         value: the sum of the functions at each row of arguments.
+        height: the bound that follows from those under all tangents, which are the last axis; by default the lowest.
     """
 
-    def __init__(self, levels: Regrets, bounds: Floats, start: Floats, value: Callable[[Floats], Floats]) -> None:
+    def __init__(
+        self,
+        levels: Regrets,
+        bounds: Floats,
+        start: Floats,
+        value: Callable[[Floats], Floats],
+        height: Callable[[Floats], Floats] = lambda bounds: np.asarray(bounds.min(axis=-1)),
+    ) -> None:
         self._levels = list(levels.walk())
         self._kept = _boundaries(self._levels)
         first = np.zeros((1, 2), np.int64)
         self._first = Frontier(first[:, :0], np.array([levels.constant]), start[None], bounds[None], first)
-        self._value = value
+        self._value, self._height = value, height
 
     def best(self, k: int, above: float, width: int | None = None) -> Ranked:
         """Up to k assignments above a value, best first; with a width, from so many partial ones at each step."""
@@ -235,7 +243,7 @@ class Walk:
             made, size = len(frontier) * level.own.shape[1], frontier.bounds.shape[1]
             work -= made * size
             spend(made * (BOUND_NANOSECONDS * size + STATE_NANOSECONDS))
-            frontier = _extended(frontier, level, [known.index(v) for v in level.sepset], cut)
+            frontier = _extended(frontier, level, [known.index(v) for v in level.sepset], cut, self._height)
             if not len(frontier):
                 return Ranked([], [], True)
             known = (*known, level.variable)
@@ -246,7 +254,7 @@ class Walk:
             if width is None and (len(frontier) > MOST_STATES or work < 0):
                 return Ranked([], [], False)
             if width is not None and len(frontier) > width:
-                order = np.argsort(-frontier.bounds.min(axis=1), kind="stable")
+                order = np.argsort(-self._height(frontier.bounds), kind="stable")
                 frontier = frontier.take(np.sort(order[:width]))
             steps.append(frontier.origin)
         return self._read(frontier, steps, k, above)
@@ -271,8 +279,10 @@ def _turned(row: Ints, place: int, choices: Ints) -> Ints:
     return rows
 
 
-def _extended(frontier: Frontier, level: Level, columns: Sequence[int], cut: float) -> Frontier:
-    """Every assignment with each state of one more variable, if its bounds are all above a value."""
+def _extended(
+    frontier: Frontier, level: Level, columns: Sequence[int], cut: float, height: Callable[[Floats], Floats]
+) -> Frontier:
+    """Every assignment with each state of one more variable, if its bound is above a value."""
     place = np.zeros(len(frontier), np.int64)
     for column, variable in zip(columns, level.sepset, strict=True):
         place = place * variable.num_states + frontier.codes[:, column]
@@ -282,7 +292,7 @@ def _extended(frontier: Frontier, level: Level, columns: Sequence[int], cut: flo
     for start in range(0, len(frontier), step):
         here = slice(start, start + step)
         bounds = frontier.bounds[here, None] + level.regrets[place[here]]
-        rows, codes = np.nonzero((bounds > cut).all(axis=2))
+        rows, codes = np.nonzero(height(bounds) > cut)
         old = rows + start
         parts.append(
             Frontier(
