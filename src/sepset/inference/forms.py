@@ -231,7 +231,8 @@ class PreparedForms:
 
     def best_by_tangents(self, evidence: Evidence, over: Sequence[int], searched: Sequence[Found] = ()) -> Best:
         """The best assignment in each joint state of hidden children; frontiers of the first were searched before."""
-        found, cells = Best({}, -np.inf), list(branches(evidence, self._check_branches(evidence, over).hidden))
+        self._check_branches(evidence, over)
+        found, cells = Best({}, -np.inf), list(branches(evidence, self._wide(evidence, over).hidden))
         if len(searched) == len(cells):
             check_found(joined(searched, [weight for _, _, weight in cells]), self._wide(evidence, over))
         with working(costs.NANOSECONDS_OF_A_SEARCH):
@@ -263,7 +264,7 @@ class PreparedForms:
         self, evidence: Evidence, over: Sequence[int], k: int, searched: list[Found] | None
     ) -> ChildSearch:
         """The search over the states of hidden children of wide forms, of few of them one by one."""
-        wide = self._check_branches(evidence, over)
+        wide, entries = self._wide(evidence, over), self._check_branches(evidence, over)
         is_few = wide.num_branches <= FEW_BRANCHES
 
         def found(told: Evidence, known: Mapping[int, int], above: float) -> tuple[list[Best], float]:
@@ -273,17 +274,17 @@ class PreparedForms:
             return more.best, -math.inf if more.is_proved else more.bound
 
         relaxed = RelaxedForms(wide, self._relevant(over, evidence), self.method)
-        search = ChildSearch(wide.hidden, evidence, found, relaxed, wide.chances)
+        search = ChildSearch(wide.hidden, evidence, found, relaxed, wide.chances, entries)
         with working(costs.NANOSECONDS_OF_A_SEARCH):
             (search.each if is_few else search.run)(k)
         return search
 
-    def _check_branches(self, evidence: Evidence, over: Sequence[int]) -> WideForms:
-        """The forms without factors for maxima; raises if those of others are too large for all branches."""
-        wide = self._wide(evidence, over)
-        parts = self._other_parts(evidence, over, wide.forms).values()
-        wide.check_branches(sum(num_entries(factor.scope) for part in parts for factor in part.factors))
-        return wide
+    def _check_branches(self, evidence: Evidence, over: Sequence[int]) -> int:
+        """The entries of the factors of other forms; raises if there are too many for all branches."""
+        parts = self._other_parts(evidence, over, (wide := self._wide(evidence, over)).forms).values()
+        entries = sum(num_entries(factor.scope) for part in parts for factor in part.factors)
+        wide.check_branches(entries)
+        return entries
 
     def _best_in(
         self, evidence: Evidence, over: Sequence[int], above: float, searched: Found | None, *, is_all: bool

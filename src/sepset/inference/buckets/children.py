@@ -21,13 +21,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.threads import OutOfWork, work_left
+from sepset.base.threads import OutOfWork, spend, work_left
 from sepset.errors import TooLarge
 from sepset.inference.buckets.bounded import SLACK
 from sepset.inference.buckets.tangents import branches
 from sepset.inference.method import Best
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete
+
+ENTRY_NANOSECONDS = 800.0
+"""Time to fill, plan and maximize one entry of the tables besides the functions, in each part of the search."""
 
 FEW_BRANCHES = 8
 """The most joint states of children that are looked at one by one."""
@@ -60,6 +63,7 @@ class ChildSearch:
         found: up to k assignments with all children known, above a value, and a bound of those that are not proved.
         relaxed: the best assignment with some children known, without the functions of the others.
         chances: the probabilities of a child's states given an assignment.
+        entries: of the tables besides the functions, which each part of the search fills again.
 
     Guarantee: exact; `bound` is that of what was not proved.
     Tested by: inference/buckets/test_children.py::test_best_assignments_are_those_of_enumeration
@@ -72,9 +76,11 @@ class ChildSearch:
         found: Callable[[Evidence, Known, float], tuple[list[Best], float]],
         relaxed: Callable[[Evidence, Known], Best],
         chances: Callable[[int, Mapping[int, int]], Floats],
+        entries: int = 0,
     ) -> None:
         self._children, self._evidence = children, evidence
         self._found, self._relaxed, self._chances = found, relaxed, chances
+        self._price = ENTRY_NANOSECONDS * entries
         self._numbers, self._done = itertools.count(), set[tuple[tuple[int, int], ...]]()
         self.best, self.bound = list[Best](), -math.inf
 
@@ -112,6 +118,7 @@ class ChildSearch:
 
     def _node(self, k: int, known: Known, bound: float, values: Mapping[int, int]) -> Node | None:
         """The node of some known children, at most the bound above it; None if it holds nothing better."""
+        spend(self._price)
         told, log_weight = self._evidence.with_codes(known)
         if log_weight > -math.inf:
             try:
