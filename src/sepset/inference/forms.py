@@ -60,6 +60,7 @@ from sepset.inference.method import (
     Prepared,
     can,
     elimination_settings,
+    prepare,
 )
 from sepset.inference.plan import EliminationPlan, JointPlan, make_plan
 from sepset.inference.rewriting import (
@@ -190,11 +191,10 @@ class PreparedForms:
     def _piece_by_piece(self, evidence: Evidence, over: Sequence[int]) -> Best | None:
         """The best values from those of pieces; None if single variables do not separate forms, or one takes long."""
         wide = self._wide(evidence, over).forms.values()
-        if len(wide) < 2:
-            return None
         with suppress(TooLarge, OutOfWork):
-            pieces = PieceSearch.of(self.problem, self._relevant(over, evidence), wide, evidence, over)
-            return None if pieces is None else pieces.best(self.method)
+            numbers = self._relevant(over, evidence)
+            pieces = PieceSearch.of(self.problem, numbers, wide, evidence, over) if len(wide) > 1 else None
+            return None if pieces is None else Best(*pieces.best(partial(prepare, self.method)))
         return None
 
     def _with_summed_causes(self, evidence: Evidence, over: Sequence[int]) -> Best | None:
@@ -252,13 +252,14 @@ class PreparedForms:
             search = self._by_children(evidence, over, k, searched) if wide.is_bounded else None
         except (TooLarge, OutOfWork):
             return None
+        found = [] if search is None else [Best(*one) for one in search.best]
         if search is None or search.bound == math.inf:
             return None
-        if search.bound > (search.best[k - 1].log_value if len(search.best) >= k else -math.inf):
+        if search.bound > (found[k - 1].log_value if len(found) >= k else -math.inf):
             if k > 1 and wide.joint_entries > MOST_JOINT:  # there are no factors either
-                check_found(Found(search.best, False, search.bound), wide)
+                check_found(Found(found, False, search.bound), wide)
             return None
-        return search.best or [Best({}, -np.inf)]
+        return found or [Best({}, -np.inf)]
 
     def _by_children(
         self, evidence: Evidence, over: Sequence[int], k: int, searched: list[Found] | None
@@ -282,8 +283,7 @@ class PreparedForms:
     def _check_branches(self, evidence: Evidence, over: Sequence[int]) -> int:
         """The entries of the factors of other forms; raises if there are too many for all branches."""
         parts = self._other_parts(evidence, over, (wide := self._wide(evidence, over)).forms).values()
-        entries = sum(num_entries(factor.scope) for part in parts for factor in part.factors)
-        wide.check_branches(entries)
+        wide.check_branches(entries := sum(num_entries(factor.scope) for part in parts for factor in part.factors))
         return entries
 
     def _best_in(

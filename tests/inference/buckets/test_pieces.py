@@ -46,7 +46,7 @@ def test_best_values_are_those_of_enumeration(monkeypatch):
     """Zeros, ties, variables of one state, likelihoods, and some variables summed out."""
     monkeypatch.setattr("sepset.inference.rewriting.MOST_TABLED", 0)
     best, used = PieceSearch.best, []
-    monkeypatch.setattr(PieceSearch, "best", lambda self, method: used.append(1) or best(self, method))
+    monkeypatch.setattr(PieceSearch, "best", lambda self, prepare: used.append(1) or best(self, prepare))
     for seed in range(24):
         rng = np.random.default_rng(seed)
         net, vs, joint = noisy_network(rng, int(rng.integers(10, 13)), is_tree=True)

@@ -15,17 +15,17 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.threads import OutOfWork, spend, work_left
 from sepset.errors import TooLarge
-from sepset.inference.buckets.bounded import SLACK
+from sepset.inference.buckets.bounded import SLACK, Maximum
 from sepset.inference.buckets.tangents import branches
-from sepset.inference.method import Best
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete
 
@@ -73,8 +73,8 @@ class ChildSearch:
         self,
         children: Mapping[int, Discrete],
         evidence: Evidence,
-        found: Callable[[Evidence, Known, float], tuple[list[Best], float]],
-        relaxed: Callable[[Evidence, Known], Best],
+        found: Callable[[Evidence, Known, float], tuple[Sequence[tuple[Mapping[int, Any], float]], float]],
+        relaxed: Callable[[Evidence, Known], tuple[Mapping[int, Any], float]],
         chances: Callable[[int, Mapping[int, int]], Floats],
         entries: int = 0,
     ) -> None:
@@ -82,7 +82,7 @@ class ChildSearch:
         self._found, self._relaxed, self._chances = found, relaxed, chances
         self._price = ENTRY_NANOSECONDS * entries
         self._numbers, self._done = itertools.count(), set[tuple[tuple[int, int], ...]]()
-        self.best, self.bound = list[Best](), -math.inf
+        self.best, self.bound = list[Maximum](), -math.inf
 
     def each(self, k: int) -> None:
         """Look at all joint states; a bound of `inf` ends the search."""
@@ -122,8 +122,8 @@ class ChildSearch:
         told, log_weight = self._evidence.with_codes(known)
         if log_weight > -math.inf:
             try:
-                best = self._relaxed(told, known)
-                bound, values = min(bound, best.log_value + log_weight), {**values, **best.values}
+                best, log_value = self._relaxed(told, known)
+                bound, values = min(bound, log_value + log_weight), {**values, **best}
             except TooLarge:  # this one has no bound of its own
                 if work_left() <= 0.0:
                     raise OutOfWork from None
@@ -140,7 +140,7 @@ class ChildSearch:
         above = self.best[k - 1].log_value - log_weight if len(self.best) >= k else -math.inf
         found, bound = self._found(told, known, above)
         self.bound = max(self.bound, bound + log_weight)
-        more = [Best({**best.values, **known}, best.log_value + log_weight) for best in found]
+        more = [Maximum({**best, **known}, log_value + log_weight) for best, log_value in found]
         self.best = sorted([*self.best, *more], key=lambda best: -best.log_value)[:k]
 
     def _completed(self, node: Node) -> Known:

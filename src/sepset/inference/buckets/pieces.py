@@ -14,23 +14,33 @@ search spaces.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.threads import spend
 from sepset.factors.table import Table
-from sepset.inference.method import Best, Method, Prepared, prepare
+from sepset.inference.buckets.bounded import Maximum
 from sepset.problem import ConditionalGroup, Form, Problem
 from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Universe
 
 VISIT_NANOSECONDS, PLACE_NANOSECONDS = 3_000.0, 10_000.0
 """Time to look at a variable of a function, and to make its part of a piece."""
+
+
+class Prepared(Protocol):
+    """A method bound to a problem."""
+
+    def best(self, evidence: Evidence, over: Sequence[int]) -> tuple[Mapping[int, Any], float]:
+        """The best values of some variables, others summed out, and their log value."""
+
+    def log_partition(self, evidence: Evidence) -> float:
+        """The logarithm of the total weight."""
 
 
 class Piece(NamedTuple):
@@ -258,31 +268,33 @@ class PieceSearch:
         num_wide = sum(any(whole.parts[i][0] in groups for i in piece.members) for piece in found.pieces)
         return cls(whole, found, evidence, over) if num_wide > 1 else None
 
-    def best(self, method: Method) -> Best:
-        """The best values, by a method for each piece; of value minus infinity if all are impossible."""
-        pieces, known = self._division.pieces, list[list[Best]]()
+    def best(self, prepare: Callable[[Problem], Prepared]) -> Maximum:
+        """The best values, by a method prepared for each piece; of value minus infinity if all are impossible."""
+        pieces, known = self._division.pieces, list[list[Maximum]]()
         messages: list[dict[int, list[Floats]]] = [{} for _ in pieces]
         scale = 0.0
         for i in reversed(range(len(pieces))):
-            known.append(list(self._piece(method, i, messages[i])))
+            known.append(list(self._piece(prepare, i, messages[i])))
             logs = np.array([best.log_value for best in known[-1]])
             if logs.max() == -math.inf:
-                return Best({}, -math.inf)
+                return Maximum({}, -math.inf)
             scale += float(logs.max())
             if i:
                 messages[pieces[i].above].setdefault(pieces[i].cut, []).append(logs - logs.max())
         values: dict[int, Any] = {}
         for piece, found in zip(pieces, reversed(known), strict=True):
             values |= found[values[piece.cut] if piece.cut >= 0 else 0].values
-        return Best({v: values[v] for v in self._over}, scale)
+        return Maximum({v: values[v] for v in self._over}, scale)
 
-    def _piece(self, method: Method, i: int, messages: Mapping[int, Sequence[Floats]]) -> Iterator[Best]:
+    def _piece(
+        self, prepare: Callable[[Problem], Prepared], i: int, messages: Mapping[int, Sequence[Floats]]
+    ) -> Iterator[Maximum]:
         """The best values of a piece, for each state of the variable above it; one for the first piece."""
         piece = self._division.pieces[i]
         own = {v for v, home in self._home.items() if home == i}
         part = self._whole.of(piece.members, messages, own & self._over)
         spend(PLACE_NANOSECONDS * len(part.place))
-        prepared = prepare(method, part.problem)
+        prepared = prepare(part.problem)
         told, over = part.told(self._evidence, own), [part.place[v] for v in sorted(own & self._over)]
         if piece.cut < 0:
             yield _best(prepared, told, over, part)
@@ -291,9 +303,9 @@ class PieceSearch:
             yield _best(prepared, replace(told, codes={**told.codes, part.place[piece.cut]: code}), over, part)
 
 
-def _best(prepared: Prepared, told: Evidence, over: Sequence[int], part: Subproblem) -> Best:
+def _best(prepared: Prepared, told: Evidence, over: Sequence[int], part: Subproblem) -> Maximum:
     """The best values by their positions in the whole problem."""
     if not over:
-        return Best({}, prepared.log_partition(told))
-    found, back = prepared.best(told, over), {at: v for v, at in part.place.items()}
-    return Best({back[at]: found.values[at] for at in over if at in found.values}, found.log_value)
+        return Maximum({}, prepared.log_partition(told))
+    (values, log_value), back = prepared.best(told, over), {at: v for v, at in part.place.items()}
+    return Maximum({back[at]: values[at] for at in over if at in values}, log_value)

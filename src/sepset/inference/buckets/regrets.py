@@ -97,7 +97,7 @@ class Regrets:
 
 
 class Bucket(NamedTuple):
-    """What the maximum over one variable needs, whatever the tangents.
+    """The parts of a maximum over one variable that do not depend on the tangents.
 
     Attributes:
         variable: the variable.
