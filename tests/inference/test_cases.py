@@ -85,5 +85,6 @@ def test_a_likelihood_counts_and_too_many_cases_are_refused(monkeypatch):
     with pytest.raises(ss.TooLarge, match="parents observed"):
         ss.map_assignment(net, given={"c": 0}, over=over[:10])
     monkeypatch.setattr(cases, "MOST_MAXIMA", -1)
+    monkeypatch.setattr("sepset.inference.maxima.MOST_CASES", 0)
     with pytest.raises(ss.TooLarge, match="not certain"):
         ss.map_assignment(ss.BayesNet(*roots, make({**parts, "s": -9.0})), given={"c": 0}, over=over)

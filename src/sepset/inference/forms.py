@@ -12,9 +12,8 @@ Reference: Koller & Friedman, sections 5.3, 5.4 and 9.6.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import zip_longest
 from typing import Any
@@ -33,13 +32,16 @@ from sepset.factors.decomposition import Decomposition
 from sepset.factors.table import Table
 from sepset.inference import capabilities, completion, costs
 from sepset.inference.buckets.bounded import Maximum
-from sepset.inference.buckets.tangents import MOST_AFTER_SEARCH, MOST_SURE, TangentSearch, branches
+from sepset.inference.buckets.children import FEW_BRANCHES, ChildSearch
+from sepset.inference.buckets.pieces import PieceSearch
+from sepset.inference.buckets.tangents import MOST_AFTER_SEARCH, MOST_BRANCHES, MOST_SURE, TangentSearch, branches
 from sepset.inference.cases import best_by_cases
 from sepset.inference.evidencerows import EvidenceRows, JointCounts, RowAnswers, RowCounts, RowValues, Workers
 from sepset.inference.maxima import (
     AskedForms,
     Found,
     Frontiers,
+    RelaxedForms,
     WideForms,
     cheapest,
     check_found,
@@ -57,14 +59,15 @@ from sepset.inference.method import (
     Method,
     Prepared,
     can,
-    dense,
     elimination_settings,
+    prepare,
 )
 from sepset.inference.plan import EliminationPlan, JointPlan, make_plan
 from sepset.inference.rewriting import (
     MOST_TOGETHER,
     Certain,
     FormParts,
+    Rewritten,
     codes_of,
     countable,
     drawn,
@@ -84,30 +87,6 @@ MOST_PER_ROW = 2**12
 
 MOST_JOINT = 2**26
 """The most joint states of a form's variables for which a plan is made that sums its auxiliaries out."""
-
-
-@dataclass(frozen=True, eq=False)
-class Rewritten:
-    """A method prepared for a rewritten problem.
-
-    Attributes:
-        prepared: the method.
-        parts: what each form became.
-        numbers: the numbers of the factors of each form.
-    """
-
-    prepared: Prepared
-    parts: Mapping[int, Decomposition]
-    numbers: Mapping[int, tuple[int, ...]]
-
-    def with_parts(self, parts: Mapping[int, Decomposition]) -> Prepared:
-        """The same plans with other parts of the same scopes."""
-        values = {
-            number: dense(factor).in_range
-            for form, part in parts.items()
-            for number, factor in zip(self.numbers[form], part.filled, strict=True)
-        }
-        return capabilities.with_values(self.prepared, values)
 
 
 class PreparedForms:
@@ -181,8 +160,14 @@ class PreparedForms:
         evidence = self._certain.told(evidence, over)
         searched, search = list[Found](), working(costs.NANOSECONDS_OF_A_SEARCH)
         with search:
+            is_many = self._wide(evidence, over).num_branches > MOST_BRANCHES
+        with working(costs.NANOSECONDS_OF_A_SEARCH) if is_many else search:  # which other ways need as a whole
+            if (best := self._piece_by_piece(evidence, over)) is not None:
+                return best
             if (found := self.k_best(evidence, over, 1, searched)) is not None:
                 return found[0]
+            if (best := self._with_summed_causes(evidence, over)) is not None:
+                return best
         key, wide = (tuple(over), evidence.observed), self._wide(evidence, over)
         if (key not in self._too_wide or has_end()) and wide.joint_entries <= MOST_JOINT:
             try:
@@ -202,6 +187,26 @@ class PreparedForms:
         if wide.joint_entries > MAX_ENTRIES:
             wide.refuse(self.asked(evidence, over).chosen)
         return self._by_elimination(evidence, over, search)
+
+    def _piece_by_piece(self, evidence: Evidence, over: Sequence[int]) -> Best | None:
+        """The best values from those of pieces; None if single variables do not separate forms, or one takes long."""
+        wide = self._wide(evidence, over).forms.values()
+        with suppress(TooLarge, OutOfWork):
+            numbers = self._relevant(over, evidence)
+            pieces = PieceSearch.of(self.problem, numbers, wide, evidence, over) if len(wide) > 1 else None
+            return None if pieces is None else Best(*pieces.best(partial(prepare, self.method)))
+        return None
+
+    def _with_summed_causes(self, evidence: Evidence, over: Sequence[int]) -> Best | None:
+        """The best values if some parents of wide forms are summed out; None without a proof."""
+        wide, more = self._wide(evidence, over), self.asked(evidence, over).summed_functions
+        if wide.is_bounded or not wide.forms or not wide.forms.keys() <= more.forms.keys():
+            return None
+        with suppress(OutOfWork, TooLarge):
+            found = self._frontiers(evidence, over, more).summing()
+            if found is not None and found.is_proved:
+                return next(iter(found.best), Best({}, -np.inf))
+        return None
 
     def _by_elimination(self, evidence: Evidence, over: Sequence[int], search: working) -> Best:
         """The best values by one elimination, whose work is limited."""
@@ -226,7 +231,8 @@ class PreparedForms:
 
     def best_by_tangents(self, evidence: Evidence, over: Sequence[int], searched: Sequence[Found] = ()) -> Best:
         """The best assignment in each joint state of hidden children; frontiers of the first were searched before."""
-        found, cells = Best({}, -np.inf), list(self._in_branches(evidence, over))
+        self._check_branches(evidence, over)
+        found, cells = Best({}, -np.inf), list(branches(evidence, self._wide(evidence, over).hidden))
         if len(searched) == len(cells):
             check_found(joined(searched, [weight for _, _, weight in cells]), self._wide(evidence, over))
         with working(costs.NANOSECONDS_OF_A_SEARCH):
@@ -241,36 +247,44 @@ class PreparedForms:
         self, evidence: Evidence, over: Sequence[int], k: int, searched: list[Found] | None = None
     ) -> list[Best] | None:
         """Up to k assignments, best first, if wide forms are concave; None without a proof (see `searched`)."""
-        wide, found = self._wide(evidence, over), list[Best]()
-        try:
-            cells = list(self._in_branches(evidence, over)) if wide.is_bounded else []
-        except TooLarge:
-            return None
-        bound = -math.inf  # of what is not proved
-        with working(costs.NANOSECONDS_OF_A_SEARCH):
-            for told, known, log_weight in cells:
-                rest = [v for v in over if v not in known] if known else over
-                above = found[k - 1].log_value - log_weight if len(found) >= k else -np.inf
-                more = self._searched(told, rest, k, above)
-                if searched is not None:
-                    searched.append(more)
-                bound = bound if more.is_proved else max(bound, more.bound + log_weight)
-                if bound == math.inf:
-                    return None
-                found += [Best({**best.values, **known}, best.log_value + log_weight) for best in more.best]
-                found = sorted(found, key=lambda best: -best.log_value)[:k]
-        if bound > (found[k - 1].log_value if len(found) >= k else -math.inf):
-            if k > 1 and wide.joint_entries > MOST_JOINT:  # there are no factors either
-                check_found(Found(found, False, bound), wide)
-            return None
-        return found or ([Best({}, -np.inf)] if cells else None)
-
-    def _in_branches(self, evidence: Evidence, over: Sequence[int]) -> Iterator[tuple[Evidence, dict[int, int], float]]:
-        """Each joint state of the hidden children of forms without factors for maxima."""
         wide = self._wide(evidence, over)
-        parts = self._other_parts(evidence, over, wide.forms).values()
-        wide.check_branches(sum(num_entries(factor.scope) for part in parts for factor in part.factors))
-        return branches(evidence, wide.hidden)
+        try:
+            search = self._by_children(evidence, over, k, searched) if wide.is_bounded else None
+        except (TooLarge, OutOfWork):
+            return None
+        found = [] if search is None else [Best(*one) for one in search.best]
+        if search is None or search.bound == math.inf:
+            return None
+        if search.bound > (found[k - 1].log_value if len(found) >= k else -math.inf):
+            if k > 1 and wide.joint_entries > MOST_JOINT:  # there are no factors either
+                check_found(Found(found, False, search.bound), wide)
+            return None
+        return found or [Best({}, -np.inf)]
+
+    def _by_children(
+        self, evidence: Evidence, over: Sequence[int], k: int, searched: list[Found] | None
+    ) -> ChildSearch:
+        """The search over the states of hidden children of wide forms, of few of them one by one."""
+        wide, entries = self._wide(evidence, over), self._check_branches(evidence, over)
+        is_few = wide.num_branches <= FEW_BRANCHES
+
+        def found(told: Evidence, known: Mapping[int, int], above: float) -> tuple[list[Best], float]:
+            more = self._searched(told, without(over, known) if known else over, k, above)
+            if searched is not None and is_few:
+                searched.append(more)
+            return more.best, -math.inf if more.is_proved else more.bound
+
+        relaxed = RelaxedForms(wide, self._relevant(over, evidence), self.method)
+        search = ChildSearch(wide.hidden, evidence, found, relaxed, wide.chances, entries)
+        with working(costs.NANOSECONDS_OF_A_SEARCH):
+            (search.each if is_few else search.run)(k)
+        return search
+
+    def _check_branches(self, evidence: Evidence, over: Sequence[int]) -> int:
+        """The entries of the factors of other forms; raises if there are too many for all branches."""
+        parts = self._other_parts(evidence, over, (wide := self._wide(evidence, over)).forms).values()
+        wide.check_branches(entries := sum(num_entries(factor.scope) for part in parts for factor in part.factors))
+        return entries
 
     def _best_in(
         self, evidence: Evidence, over: Sequence[int], above: float, searched: Found | None, *, is_all: bool

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
+import numpy as np
+
+from sepset.base.arraytypes import Floats
 from sepset.base.lazy import lazy
 from sepset.base.membership import without
 from sepset.base.text import in_digits, listing
@@ -21,10 +24,12 @@ from sepset.inference import costs
 from sepset.inference.buckets.bounded import Bounded
 from sepset.inference.buckets.evidencefactors import reduced_factors
 from sepset.inference.buckets.frontier import MOST_ENTRIES, FrontierSearch
-from sepset.inference.buckets.pool import summed_out
+from sepset.inference.buckets.pieces import Subproblem, Subproblems
+from sepset.inference.buckets.pool import product, summed_out
 from sepset.inference.buckets.relaxed import Ranked
+from sepset.inference.buckets.summedcauses import MOST_CASES, SummedCauses
 from sepset.inference.buckets.tangents import MOST_BRANCHES
-from sepset.inference.method import Best, Method, Prepared, dense, elimination_settings
+from sepset.inference.method import Best, Method, Prepared, dense, elimination_settings, prepare
 from sepset.inference.plan import make_plan
 from sepset.inference.rewriting import FormParts, codes_of, given_by_variable
 from sepset.problem import ConditionalGroup, Form, Problem
@@ -93,6 +98,24 @@ class Frontiers:
         found = None if search is None or search.relaxed is None else search.relaxed
         return None if found is None else self._read(found.run(k, above))
 
+    def summing(self) -> Found | None:
+        """The best assignment if variables of the functions are summed out; None if factors couple it with these."""
+        problem, asked = self._problem, set(self._over)
+        summed = sorted({v for one in self._bounded for v in one.places}.difference(asked))
+        if problem.functions or math.prod(problem.variables.cards[summed].tolist()) > MOST_CASES:
+            return None
+        if (made := self._factors((*self._over, *summed))) is None:
+            return None
+        tables, order = made
+        cases: Any = tuple(problem.variables[v] for v in summed)
+        inside = [table for table in tables if set(cases).issuperset(table.scope)]
+        rest = [table for table in tables if not set(cases).issuperset(table.scope)]
+        if any(set(cases).intersection(table.scope) for table in rest):
+            return None
+        weights = product([Table.ones(cases), *inside])
+        functions, order = [one.function for one in self._bounded], [v for v in order if v not in cases]
+        return self._read(SummedCauses(rest, functions, order, dense(weights)).run())
+
     def _read(self, found: Ranked) -> Found:
         """Assignments by position."""
         place = {self._problem.variables[v]: v for v in self._over}
@@ -103,8 +126,13 @@ class Frontiers:
     @lazy
     def _search(self) -> FrontierSearch | None:
         """The search; None if its tables would be too large."""
+        over = self._problem.with_determined(self._over, self._evidence.observed, touched=self._evidence.weights)
+        made = self._factors(over)
+        return None if made is None else FrontierSearch(made[0], [one.function for one in self._bounded], made[1])
+
+    def _factors(self, over: Sequence[int]) -> tuple[list[Table], list[Any]] | None:
+        """The factors of some variables, all others summed out, and an order of these; None if they are too large."""
         problem, observed = self._problem, self._evidence.observed
-        over = problem.with_determined(self._over, observed, touched=self._evidence.weights)
         touched = tuple(sorted(set(self._evidence.weights).difference(over)))
         relevant = problem.relevant(over, observed, touched=touched, constants=True)
         if not (problem.variables.cards[list(relevant.variables)] > 0).all():
@@ -123,8 +151,7 @@ class Frontiers:
         factors = reduced_factors(problem, self._evidence, plan.relevant.factors)
         left = summed_out(factors, [v for v in eliminated if v not in chosen])
         tables = [table for factor in left if isinstance(table := dense(factor), Table)]
-        functions = [one.function for one in self._bounded]
-        return FrontierSearch(tables, functions, [v for v in eliminated if v in chosen])
+        return tables, [v for v in eliminated if v in chosen]
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,6 +219,18 @@ class WideForms:
         return {v: child for v, child in children.items() if v not in self.evidence.codes}
 
     @lazy
+    def num_branches(self) -> int:
+        """The number of their joint states."""
+        return math.prod(v.num_states for v in self.hidden.values())
+
+    def chances(self, child: int, values: Mapping[int, int]) -> Floats:
+        """The probabilities of the states of a child, given those of its parents; unknown ones in the first state."""
+        form = next(f for f in self.forms.values() if self.problem.conditionals[f.group].child == child)
+        parents, codes = self.problem.conditionals[form.group].parents, {**values, **self.evidence.codes}
+        columns = {self.problem.variables[v]: np.array([codes.get(v, 0)]) for v in parents}
+        return np.asarray(form.source.probabilities(columns, 1)[0])
+
+    @lazy
     def functions(self) -> list[Bounded]:
         """The forms as functions, if their children are observed."""
         spend(PARENT_NANOSECONDS * sum(len(group.parents) for group in self._groups))
@@ -215,7 +254,7 @@ class WideForms:
         Args:
             entries: in one branch.
         """
-        num = math.prod(v.num_states for v in self.hidden.values())
+        num = min(self.num_branches, MOST_BRANCHES)
         if entries * num > MOST_IN_BRANCHES:
             raise TooLarge(
                 f"The best states of the parents of {self._names} need tables of {in_digits(entries * num)} entries in "
@@ -245,6 +284,46 @@ class WideForms:
             f"The best states of the parents of {self._names} are not certain after a search: the best found have the "
             f"log value {best:.6g}{more}. {MORE_TIME}"
         )
+
+
+class RelaxedForms:
+    """The best assignments without some of the forms, which are at most one.
+
+    Args:
+        wide: the forms, some of them with hidden children.
+        numbers: the factors that the question needs.
+        method: the method for the rest.
+    """
+
+    def __init__(self, wide: WideForms, numbers: Collection[int], method: Method) -> None:
+        self._wide, self._numbers, self._method = wide, numbers, method
+        self._made: dict[frozenset[int], tuple[Subproblem, Prepared]] = {}
+
+    def __call__(self, told: Evidence, known: Collection[int]) -> Best:
+        """The best assignment without the forms of hidden children that are not known."""
+        left = frozenset(self._wide.hidden).difference(known)
+        if left not in self._made:
+            self._made[left] = self._without(left)
+        part, prepared = self._made[left]
+        over = [v for v in part.place if v in self._asked and v not in told.codes]
+        found = prepared.best(part.told(told, part.place), [part.place[v] for v in over])
+        return Best({v: found.values[part.place[v]] for v in over if part.place[v] in found.values}, found.log_value)
+
+    @lazy
+    def _whole(self) -> Subproblems:
+        return Subproblems(self._wide.problem, self._numbers)
+
+    @lazy
+    def _asked(self) -> frozenset[int]:
+        return frozenset(self._wide.over)
+
+    def _without(self, children: Collection[int]) -> tuple[Subproblem, Prepared]:
+        """The problem without the conditionals of some children."""
+        groups, parts = self._wide.problem.conditionals, enumerate(self._whole.parts)
+        kept = [i for i, (group, _) in parts if group < 0 or groups[group].child not in children]
+        free = self._asked.difference(self._wide.evidence.observed)
+        made = self._whole.of(kept, {}, free)
+        return made, prepare(self._method, made.problem)
 
 
 @dataclass(frozen=True, eq=False)
@@ -340,14 +419,23 @@ class AskedForms:
     @lazy
     def functions(self) -> WideForms:
         """The forms, also those with factors, that can be concave functions: of asked parents and an observed child."""
+        groups, known = self.problem.conditionals, self.evidence.codes
+        kept = {
+            i: form
+            for i, form in self.summed_functions.forms.items()
+            if self._asked.issuperset([v for v in groups[form.group].parents if v not in known])
+        }
+        return WideForms(self.problem, kept, self.evidence, self.over, self.parts)
+
+    @lazy
+    def summed_functions(self) -> WideForms:
+        """The same, with any parents."""
         kept = {i: self.problem.forms[i] for i in self.chosen if self._is_function(i)}
         return WideForms(self.problem, kept, self.evidence, self.over, self.parts)
 
     def _is_function(self, i: int) -> bool:
-        group, known = self.problem.conditionals[self.problem.forms[i].group], self.evidence.codes
-        if group.child not in known or not self._asked.issuperset([v for v in group.parents if v not in known]):
-            return False
-        return self.parts.concave(i, self._codes(i)) is not None
+        child = self.problem.conditionals[self.problem.forms[i].group].child
+        return child in self.evidence.codes and self.parts.concave(i, self._codes(i)) is not None
 
 
 def with_sums(problem: Problem, numbers: Iterable[int], known: Collection[int]) -> list[int]:

@@ -22,10 +22,10 @@ from sepset.factors.algebra import AnyVariable, Columns, num_entries
 from sepset.factors.decomposition import Concave, Decomposition, Unfilled
 from sepset.factors.regression import Regression
 from sepset.factors.table import Table
-from sepset.inference.capabilities import answer_rows
+from sepset.inference.capabilities import answer_rows, with_values
 from sepset.inference.completion import drawn as chosen
 from sepset.inference.evidencerows import EvidenceRows, Workers
-from sepset.inference.method import Method
+from sepset.inference.method import Method, Prepared, dense
 from sepset.problem import ConditionalGroup, Form, Problem
 from sepset.semiring import MAX, SUM, Semiring
 from sepset.variables.evidence import Evidence
@@ -77,6 +77,30 @@ def rewritten(
     made = Problem.of_factors(variables, factors, scopes=scopes, conditionals=groups, num_visible=problem.num_visible)
     late = {n: factor.filled for n, factor in enumerate(factors) if isinstance(factor, Unfilled)}
     return made.with_forms(functions, ()).with_deferred(late) if late else made.with_forms(functions, ()), ids, homes
+
+
+@dataclass(frozen=True, eq=False)
+class Rewritten:
+    """A method prepared for a rewritten problem.
+
+    Attributes:
+        prepared: the method.
+        parts: what each form became.
+        numbers: the numbers of the factors of each form.
+    """
+
+    prepared: Prepared
+    parts: Mapping[int, Decomposition]
+    numbers: Mapping[int, tuple[int, ...]]
+
+    def with_parts(self, parts: Mapping[int, Decomposition]) -> Prepared:
+        """The same plans with other parts of the same scopes."""
+        values = {
+            number: dense(factor).in_range
+            for form, part in parts.items()
+            for number, factor in zip(self.numbers[form], part.filled, strict=True)
+        }
+        return with_values(self.prepared, values)
 
 
 def _groups(

@@ -8,7 +8,7 @@ import numpy as np
 
 import sepset as ss
 from sepset.factors.table import Table
-from sepset.inference.buckets.regrets import Logs, regrets
+from sepset.inference.buckets.regrets import Buckets, Logs
 from support.tolerances import CLOSE
 
 VS = [ss.Discrete(f"v{i}", 2 + i % 2) for i in range(5)]
@@ -31,7 +31,9 @@ def value(tables, terms, row, slope):
 def test_every_partial_assignment_has_the_bound_of_its_best_completion():
     tables, terms = model()
     rows = [dict(zip(VS, codes, strict=True)) for codes in itertools.product(*(range(v.num_states) for v in VS))]
-    found = regrets(map(Logs.of, tables), [VS[i] for i in (2, 4, 0, 3, 1)], terms, SLOPES)
+    buckets = Buckets(map(Logs.of, tables), [VS[i] for i in (2, 4, 0, 3, 1)], terms, 2)
+    found = buckets.regrets(SLOPES)
+    assert buckets.bounds(SLOPES).tolist() == found.bounds.tolist()
     walk = list(found.walk())
     assert {level.variable for level in walk} == set(VS)
     for row in rows[::5]:
@@ -52,6 +54,7 @@ def test_every_partial_assignment_has_the_bound_of_its_best_completion():
 
 def test_impossible_states_have_infinite_regret():
     a, b = VS[0], VS[2]
-    found = regrets([Logs.of(Table((a, b), [[0.0, 0.0], [1.0, 2.0]]))], [b, a], {}, np.zeros((1, 0)))
+    buckets = Buckets([Logs.of(Table((a, b), [[0.0, 0.0], [1.0, 2.0]]))], [b, a], {}, 0)
+    found = buckets.regrets(np.zeros((1, 0)))
     assert found.levels[a].regrets[0, :, 0].tolist() == [-np.inf, 0.0]
     assert found.levels[b].regrets[0, :, 0].tolist() == [-np.inf, -np.inf]

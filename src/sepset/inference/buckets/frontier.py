@@ -28,7 +28,7 @@ from sepset.base.threads import OutOfWork, spend, working
 from sepset.factors.decomposition import Concave
 from sepset.factors.table import Table
 from sepset.inference.buckets.bounded import SLACK
-from sepset.inference.buckets.regrets import Level, Logs, Regrets, regrets
+from sepset.inference.buckets.regrets import Buckets, Level, Logs, Regrets
 from sepset.inference.buckets.relaxed import Ranked, RelaxedSearch, fixed_logs
 from sepset.variables.variable import Discrete
 
@@ -142,7 +142,7 @@ class FrontierSearch:
             return self.relaxed.run(k, above)
         found = Ranked([], [], False)
         with working(MOST_NANOSECONDS), suppress(OutOfWork):
-            walk = self._bounded(self._contacts())
+            walk = self._walk(self._contacts())
             for width in BEAMS:
                 found = _merged(found, walk.best(k, self._worst(found, k, above), width=max(width, 2 * k)), k)
                 last = _merged(found, walk.best(k, self._worst(found, k, above)), k)
@@ -154,16 +154,23 @@ class FrontierSearch:
         """The value that further assignments have to exceed."""
         return max(above, found.log_values[k - 1]) if len(found.log_values) >= k else above
 
-    def _bounded(self, contacts: Sequence[Floats]) -> Walk:
+    @lazy
+    def _buckets(self) -> Buckets:
+        return Buckets(self._logs, self._order, self._terms, len(self._start))
+
+    def _walk(self, contacts: Sequence[Floats]) -> Walk:
         """The variables in the order of their assignment, with bounds under several tangents."""
-        slopes = [f.slope(at) for f, at in zip(self._functions, contacts, strict=True)]
-        lines = [
-            f.value(at) + ((f.start - at) * slope).sum(axis=1)
-            for f, at, slope in zip(self._functions, contacts, slopes, strict=True)
-        ]
-        joined = np.concatenate(slopes, axis=1) if slopes else np.zeros((1, 0))
-        found = regrets(self._logs, self._order, self._terms, joined)
-        return Walk(found, found.bounds + sum(lines), self._start, self._value)
+        slopes, lines = self._tangents(contacts)
+        found = self._buckets.regrets(slopes)
+        return Walk(found, found.bounds + lines, self._start, self._value)
+
+    def _tangents(self, contacts: Sequence[Floats]) -> tuple[Floats, Floats]:
+        """The joint slopes of tangents that touch at these arguments, and their values without any variable."""
+        pairs = [(f, at, f.slope(at)) for f, at in zip(self._functions, contacts, strict=True)]
+        lines = [f.value(at) + ((f.start - at) * slope).sum(axis=1) for f, at, slope in pairs]
+        if not pairs:
+            return np.zeros((1, 0)), np.zeros(1)
+        return np.concatenate([slope for _, _, slope in pairs], axis=1), np.asarray(sum(lines))
 
     def _value(self, sums: Floats) -> Floats:
         """The sum of the functions at each row of arguments."""
@@ -188,8 +195,8 @@ class FrontierSearch:
 
     def _lowest(self, points: Sequence[Floats], rows: Ints) -> Ints:
         """The row of contacts whose tangents bound the best assignment most tightly."""
-        walk = self._bounded([each[column] for each, column in zip(points, rows.T, strict=True)])
-        return np.asarray(rows[walk.bounds.argmin()])
+        slopes, lines = self._tangents([each[column] for each, column in zip(points, rows.T, strict=True)])
+        return np.asarray(rows[(self._buckets.bounds(slopes) + lines).argmin()])
 
     def _points(self, function: Concave) -> Floats:
         """Arguments between the smallest and the largest that the function can have."""
@@ -210,19 +217,22 @@ class Walk:
         bounds: of the best assignment, one for each tangent.
         start: the arguments of the functions without any variable.
         value: the sum of the functions at each row of arguments.
+        height: the bound that follows from those under all tangents, which are the last axis; by default the lowest.
     """
 
-    def __init__(self, levels: Regrets, bounds: Floats, start: Floats, value: Callable[[Floats], Floats]) -> None:
+    def __init__(
+        self,
+        levels: Regrets,
+        bounds: Floats,
+        start: Floats,
+        value: Callable[[Floats], Floats],
+        height: Callable[[Floats], Floats] = lambda bounds: np.asarray(bounds.min(axis=-1)),
+    ) -> None:
         self._levels = list(levels.walk())
         self._kept = _boundaries(self._levels)
         first = np.zeros((1, 2), np.int64)
         self._first = Frontier(first[:, :0], np.array([levels.constant]), start[None], bounds[None], first)
-        self._value = value
-
-    @property
-    def bounds(self) -> Floats:
-        """Those of the best assignment."""
-        return np.asarray(self._first.bounds[0])
+        self._value, self._height = value, height
 
     def best(self, k: int, above: float, width: int | None = None) -> Ranked:
         """Up to k assignments above a value, best first; with a width, from so many partial ones at each step."""
@@ -233,7 +243,7 @@ class Walk:
             made, size = len(frontier) * level.own.shape[1], frontier.bounds.shape[1]
             work -= made * size
             spend(made * (BOUND_NANOSECONDS * size + STATE_NANOSECONDS))
-            frontier = _extended(frontier, level, [known.index(v) for v in level.sepset], cut)
+            frontier = _extended(frontier, level, [known.index(v) for v in level.sepset], cut, self._height)
             if not len(frontier):
                 return Ranked([], [], True)
             known = (*known, level.variable)
@@ -244,7 +254,7 @@ class Walk:
             if width is None and (len(frontier) > MOST_STATES or work < 0):
                 return Ranked([], [], False)
             if width is not None and len(frontier) > width:
-                order = np.argsort(-frontier.bounds.min(axis=1), kind="stable")
+                order = np.argsort(-self._height(frontier.bounds), kind="stable")
                 frontier = frontier.take(np.sort(order[:width]))
             steps.append(frontier.origin)
         return self._read(frontier, steps, k, above)
@@ -269,8 +279,10 @@ def _turned(row: Ints, place: int, choices: Ints) -> Ints:
     return rows
 
 
-def _extended(frontier: Frontier, level: Level, columns: Sequence[int], cut: float) -> Frontier:
-    """Every assignment with each state of one more variable, if its bounds are all above a value."""
+def _extended(
+    frontier: Frontier, level: Level, columns: Sequence[int], cut: float, height: Callable[[Floats], Floats]
+) -> Frontier:
+    """Every assignment with each state of one more variable, if its bound is above a value."""
     place = np.zeros(len(frontier), np.int64)
     for column, variable in zip(columns, level.sepset, strict=True):
         place = place * variable.num_states + frontier.codes[:, column]
@@ -280,7 +292,7 @@ def _extended(frontier: Frontier, level: Level, columns: Sequence[int], cut: flo
     for start in range(0, len(frontier), step):
         here = slice(start, start + step)
         bounds = frontier.bounds[here, None] + level.regrets[place[here]]
-        rows, codes = np.nonzero((bounds > cut).all(axis=2))
+        rows, codes = np.nonzero(height(bounds) > cut)
         old = rows + start
         parts.append(
             Frontier(

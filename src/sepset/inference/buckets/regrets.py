@@ -10,7 +10,6 @@ $$b_\lambda(x_1, \ldots, x_j) = b_\lambda - \sum_{i \le j} \Bigl[\max_x \psi_{i,
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -23,7 +22,7 @@ from sepset.factors.table import Table
 from sepset.inference.buckets.pool import Pool
 from sepset.variables.variable import Discrete
 
-ENTRY_NANOSECONDS, LEVEL_NANOSECONDS = 12.0, 30_000.0
+ENTRY_NANOSECONDS, LEVEL_NANOSECONDS = 12.0, 20_000.0
 """Time to make and to maximize the bound of one state under one tangent, and of each variable besides."""
 
 
@@ -33,12 +32,10 @@ class Logs(NamedTuple):
     Attributes:
         scope: the variables.
         values: an array with one axis per variable, and one for the tangents.
-        is_message: whether it is the maximum that a bucket sent on.
     """
 
     scope: tuple[Discrete, ...]
     values: Floats
-    is_message: bool = False
 
     @classmethod
     def of(cls, table: Table) -> Logs:
@@ -99,55 +96,105 @@ class Regrets:
             stack += below.get(variable, [])[::-1]
 
 
-def regrets(
-    factors: Iterable[Logs], order: Sequence[Discrete], terms: Mapping[Discrete, Floats], slopes: Floats
-) -> Regrets:
-    """The regrets of a max-elimination with tangents of these slopes, `[tangents, numbers]`.
+class Bucket(NamedTuple):
+    """The parts of a maximum over one variable that do not depend on the tangents.
+
+    Attributes:
+        variable: the variable.
+        sepset: the variables that are assigned before it.
+        own: the log values of its factors, with an axis for each variable of the sepset, itself, and tangents.
+        terms: what its states add to the arguments of the functions, `[states, numbers]`.
+        taken: the buckets whose maxima it takes, each with the order of their axes and the shape in which they add up.
+    """
+
+    variable: Discrete
+    sepset: tuple[Discrete, ...]
+    own: Floats
+    terms: Floats
+    taken: list[tuple[int, list[int], list[int]]]
+
+
+class Buckets:
+    """A max-elimination under tangents that are given later.
 
     Args:
+        factors: the factors, which do not depend on the tangents.
+        order: of elimination.
         terms: what the states of each variable add to the arguments, `[states, numbers]`; nothing for others.
+        width: the number of arguments.
 
     >>> a = Discrete("a")
     >>> ones, terms = Logs.of(Table(a, [1.0, 1.0])), {a: np.array([[0.0], [-1.0]])}
-    >>> found = regrets([ones], [a], terms, np.array([[-1.0], [-2.0]]))
+    >>> found = Buckets([ones], [a], terms, 1).regrets(np.array([[-1.0], [-2.0]]))
     >>> found.levels[a].regrets[0].tolist()
     [[-1.0, -2.0], [0.0, 0.0]]
     """
-    place = {v: i for i, v in enumerate(order)}
-    pool: Pool[Logs] = Pool(factors)
-    levels: dict[Discrete, Level] = {}
-    size = 0.0
-    for variable in order:
-        taken = pool.take(variable)
-        sepset = tuple(sorted({v for m in taken for v in m.scope if v != variable}, key=place.__getitem__))
-        own_terms = terms.get(variable, np.zeros((variable.num_states, slopes.shape[1])))
-        level, best = _level(variable, sepset, taken, own_terms, slopes)
-        levels[variable] = level
-        finite = best[np.isfinite(best)]
-        size = max(size, float(np.abs(finite).max(initial=0.0)))
-        pool.put(Logs(sepset, best, is_message=True))
-    rest = pool.rest()
-    total = sum((m.values.reshape(-1) for m in rest), np.zeros(len(slopes)))
-    constant = sum(float(m.values.reshape(-1)[0]) for m in rest if not m.is_message)
-    return Regrets(levels, total + 8.0 * np.finfo(np.float64).eps * (len(order) + 8) * (size + 1.0), constant)
+
+    def __init__(
+        self, factors: Iterable[Logs], order: Sequence[Discrete], terms: Mapping[Discrete, Floats], width: int
+    ) -> None:
+        place = {v: i for i, v in enumerate(order)}
+        pool: Pool[Logs | _Message] = Pool(factors)
+        self._buckets: list[Bucket] = []
+        for number, variable in enumerate(order):
+            taken = pool.take(variable)
+            sepset = tuple(sorted({v for m in taken for v in m.scope if v != variable}, key=place.__getitem__))
+            own_terms = terms.get(variable, np.zeros((variable.num_states, width)))
+            self._buckets.append(_bucket(variable, sepset, taken, own_terms))
+            pool.put(_Message(sepset, number))
+        rest = pool.rest()
+        self._last = [m.bucket for m in rest if isinstance(m, _Message)]
+        self._constant = sum(float(m.values.reshape(-1)[0]) for m in rest if isinstance(m, Logs))
+
+    def regrets(self, slopes: Floats) -> Regrets:
+        """The regrets of all states with tangents of these slopes, `[tangents, numbers]`."""
+        levels: dict[Discrete, Level] = {}
+        bounds = self._maximized(slopes, levels)
+        return Regrets(levels, bounds, self._constant)
+
+    def bounds(self, slopes: Floats) -> Floats:
+        """The bounds of the best assignment alone, one for each tangent."""
+        return self._maximized(slopes, None)
+
+    def _maximized(self, slopes: Floats, levels: dict[Discrete, Level] | None) -> Floats:
+        """The bounds; sets the levels, if they are asked for."""
+        messages, size = list[Floats](), 0.0
+        for bucket in self._buckets:
+            spend(ENTRY_NANOSECONDS * bucket.own.size * len(slopes) + LEVEL_NANOSECONDS)
+            total = bucket.own + bucket.terms @ slopes.T
+            for number, axes, shape in bucket.taken:
+                total += messages[number].transpose(axes).reshape(shape)
+            best = total.max(axis=-2)
+            finite = np.where(np.isfinite(best), best, 0.0)
+            size = max(size, float(finite.max()), -float(finite.min()))
+            messages.append(best)
+            if levels is not None:
+                cards = (-1, bucket.variable.num_states)
+                lost, own = (total - finite[..., None, :]).reshape(*cards, len(slopes)), bucket.own.reshape(cards)
+                levels[bucket.variable] = Level(bucket.variable, bucket.sepset, own, bucket.terms, lost)
+        last = sum((messages[number].reshape(-1) for number in self._last), np.zeros(len(slopes)))
+        rounding = 8.0 * np.finfo(np.float64).eps * (len(self._buckets) + 8) * (size + 1.0)
+        return np.asarray(last + self._constant + rounding)
 
 
-def _level(
-    variable: Discrete, sepset: tuple[Discrete, ...], taken: Sequence[Logs], terms: Floats, slopes: Floats
-) -> tuple[Level, Floats]:
-    """The level of a variable, and the maxima that its bucket sends on."""
+class _Message(NamedTuple):
+    """The maxima of a bucket."""
+
+    scope: tuple[Discrete, ...]
+    bucket: int
+
+
+def _bucket(
+    variable: Discrete, sepset: tuple[Discrete, ...], taken: Sequence[Logs | _Message], terms: Floats
+) -> Bucket:
+    """The bucket of a variable, from what mentions it."""
     wide = (*sepset, variable)
-    cards = [v.num_states for v in wide]
-    spend(ENTRY_NANOSECONDS * math.prod(cards) * len(slopes) + LEVEL_NANOSECONDS)
-    own = np.zeros((*cards, 1))
-    for message in taken:
-        if not message.is_message:
-            own = own + message.over(wide)
-    total = own + terms @ slopes.T
-    for message in taken:
-        if message.is_message:
-            total = total + message.over(wide)
-    best = total.max(axis=-2)
-    lost = total - np.where(np.isfinite(best), best, 0.0)[..., None, :]
-    shape = (-1, variable.num_states)
-    return Level(variable, sepset, own.reshape(shape), terms, lost.reshape(*shape, len(slopes))), best
+    own, messages = np.zeros((*(v.num_states for v in wide), 1)), []
+    for one in taken:
+        if isinstance(one, Logs):
+            own = own + one.over(wide)
+        else:
+            axes = [one.scope.index(v) for v in wide if v in one.scope]
+            shape = [*(v.num_states if v in one.scope else 1 for v in wide), -1]
+            messages.append((one.bucket, [*axes, len(axes)], shape))
+    return Bucket(variable, sepset, own, terms, messages)
