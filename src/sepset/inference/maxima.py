@@ -302,8 +302,8 @@ class AskedForms:
     @property
     def has_maxima(self) -> bool:
         """Whether no form is known to have only factors for sums."""
-        pairs = self.codes.items()
-        return all(one is SUM or self.parts.largest(i, codes, one) < math.inf for i, (codes, one) in pairs)
+        chosen = self.chosen.items()
+        return all(one is SUM or self.parts.largest(i, self._codes(i), one) < math.inf for i, one in chosen)
 
     @lazy
     def wide(self) -> WideForms:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats
+from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import generator
 from sepset.base.equality import same_value
 from sepset.base.foreign import often
@@ -176,7 +176,7 @@ class BayesNet(NamedModel):
 
     @lazy
     def _ancestral(self) -> tuple[CPD, ...]:
-        return tuple(self._by_name[n] for n in self.dag.topological_order)
+        return tuple([self.cpds[i] for i in self.dag.topological_ids.tolist()])
 
     def log_probability(self, data: object) -> Floats:
         r"""$\log P(\mathbf x)$ of every row of data; zero probability is $-\infty$.
@@ -342,7 +342,15 @@ class BayesNet(NamedModel):
     @lazy
     def line(self) -> Line:
         """The line along which the chains of wide CPDs run, which depends on the other CPDs; empty without any."""
-        return line_through(self._ancestral) if self._chained else BY_NAME
+        if not self._chained:
+            return BY_NAME
+        is_sorted = bool((np.diff(self.dag.topological_ids) > 0).all())
+        return line_through(self._ancestral, (self.variables, self._parent_places) if is_sorted else None)
+
+    @lazy
+    def _parent_places(self) -> Ints:
+        """The positions of all parents, CPD by CPD."""
+        return self.variables.found_places([v for cpd in self.cpds for v in cpd.parents])
 
     def along(self, line: Line) -> BayesNet:
         """The network with its chains along a line; those that have one keep it."""
@@ -360,7 +368,9 @@ class BayesNet(NamedModel):
         return self.along(self.line) if self._chained else self
 
     def _build(self) -> Problem:
-        return network_problem(self.variables, self.lined_up.cpds if self._chained else self.cpds)
+        if not self._chained:
+            return network_problem(self.variables, self.cpds)
+        return network_problem(self.variables, self.lined_up.cpds, self._parent_places)
 
     def _sketch(self) -> Sketch:
         found = replace(self.dag._sketch(), name=self.name)
