@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyInts, Int32s, Ints
+from sepset.base.arraytypes import AnyInts, Bools, Int32s, Ints
 from sepset.base.cache import Kept
 from sepset.base.frozen import fill
 from sepset.base.lazy import carry_over, lazy
@@ -398,6 +398,22 @@ class Problem:
         rows, members, child = self._families
         scopes = *self.scopes, *homes, rows
         return Relevant(*relevant_parts(*scopes, members, child, seeds, asked, found, alone, constants))
+
+    def ancestral(self, asked: Iterable[int]) -> tuple[Bools, Ints]:
+        """Which variables are asked for or ancestors of them, and the factors of their conditionals.
+
+        Whatever belongs to no conditional, as in undirected models, is asked for too.
+        """
+        from scipy import sparse
+        from scipy.sparse.csgraph import breadth_first_order
+
+        rows, members, child = self._families
+        first, num = np.concatenate([[*asked], self._ungrouped_variables]), len(self.variables)
+        near, start = np.append(members, first), np.append(rows, rows[-1] + len(first))  # of one more node
+        graph = sparse.csr_array((np.ones(len(near), np.int8), near, start), shape=(num + 1, num + 1))
+        found = np.zeros(num + 1, bool)
+        found[breadth_first_order(graph, num, True, False)] = True
+        return found[:-1], np.flatnonzero(found[child])
 
     @lazy
     def _isolated(self) -> Ints:

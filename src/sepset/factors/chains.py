@@ -79,7 +79,9 @@ def by_name(name: str) -> str:
     if head.isalpha() and len(head) < len(name):  # as most are
         tail = name[len(head) :].lstrip("0")
         return f"{head}\0{chr(len(tail) + 1)}{tail}\0\0{name}"
-    parts = [_as_number(part) if i % 2 else part.replace("\0", "\0\U0010ffff") for i, part in enumerate(_DIGITS.split(name))]
+    parts = [
+        _as_number(part) if i % 2 else part.replace("\0", "\0\U0010ffff") for i, part in enumerate(_DIGITS.split(name))
+    ]
     return "".join((*parts, "\0\0", name))
 
 

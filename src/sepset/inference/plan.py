@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -14,17 +15,19 @@ from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.cache import Slot
 from sepset.base.display import Report, Shown
 from sepset.base.lazy import lazy
+from sepset.base.memory import uncollected
 from sepset.base.text import readable
 from sepset.errors import TooLarge
 from sepset.factors.block import FactorBlock, Single
 from sepset.factors.table import Table
-from sepset.graphs.csr import pairs_within_rows, sorted_pairs
+from sepset.graphs.csr import csr, near_hub, pairs_within_rows, sorted_pairs
 from sepset.graphs.elimination import GraphElimination
 from sepset.graphs.graph import UndirectedGraph
 from sepset.graphs.names import Names
 from sepset.graphs.ordering import GivenOrder, OrderingMethod, OrderingTask, refuse_matrices
 from sepset.graphs.sweeps import side_by_side
 from sepset.graphs.symbolic import SymbolicElimination, symbolic_elimination
+from sepset.graphs.width import minor_min_width
 from sepset.inference import costs
 from sepset.problem import Block, Problem, Relevant
 from sepset.variables.universe import Universe
@@ -40,6 +43,12 @@ ALONG_CHAINS: Slot[Floats] = Slot("ranks of variables in an order along all chai
 
 MOST_PAIRS = 2**22
 """The most pairs of variables of one factor, in all factors, that are looked at."""
+
+NODES_OF_MINORS = (2**12, 2**14)
+"""The nodes of the parts of a graph whose edges are contracted: that takes some hundredths, or tenths, of a second."""
+
+MINORS: Slot[bool] = Slot("whether the whole graph is hopeless by its minors", size=4)
+"""That of a problem, by the number of neighbors."""
 
 CORES: Slot[Ints] = Slot("pairs of variables in parts where each has many neighbors", size=4)
 """Those of a problem, by the number of neighbors."""
@@ -315,7 +324,7 @@ def refuse_cores(problem: Problem, observed: Collection[int], memory: int) -> No
     Guarantee: only what every order needs is refused.
     Tested by: inference/test_plan.py::test_what_is_refused_has_no_smaller_order
     """
-    least = math.ceil(math.log2(costs.HOPELESS_FACTOR * max(memory, 1) / ENTRY_BYTES))
+    least = _hopeless(memory)
     if problem.conditionals or len(problem.variables) <= least:
         return
     pairs = problem.kept.get(CORES, lambda: core(_pairs(problem), least), key=least)
@@ -332,6 +341,105 @@ def refuse_cores(problem: Problem, observed: Collection[int], memory: int) -> No
         )
 
 
+def _hopeless(memory: int) -> int:
+    """log2 of the number of entries from which tables are far beyond the memory."""
+    return math.ceil(math.log2(costs.HOPELESS_FACTOR * max(memory, 1) / ENTRY_BYTES))
+
+
+def refuse_minors(problem: Problem, targets: Sequence[int] | None, observed: Collection[int], memory: int) -> None:
+    r"""Raise if every order needs tables far beyond the memory, as minors of a part of the graph show.
+
+    Neither leaving out nodes nor contracting edges makes the treewidth larger. If all nodes of such a minor have at
+    least $k$ neighbors, or if it is a grid of $k$ rows and columns, each order has a clique of $k + 1$ variables. The
+    graph is that of the ancestors of what is asked or observed; this is for problems without zeros near the part.
+
+    It takes no compiled kernels: for questions that come before these are loaded.
+
+    Args:
+        targets: what is asked for; none for the probability of the evidence, None for all marginals.
+
+    Reference: Gogate & Dechter (2004), minor-min-width.
+    Guarantee: only what every order needs is refused.
+    Tested by: inference/test_plan.py::test_minors_refuse_only_what_every_order_needs
+    """
+    least, num = _hopeless(memory), len(problem.variables)
+    if problem.forms or problem.num_visible < num or num < max(least, costs.VARIABLES_OF_MINORS):
+        return
+    if not problem.kept.get(MINORS, lambda: len(_minor(_pairs(problem), (), least)) > 0, key=least):
+        return
+    if targets is None:  # each variable is asked for, so that any will do: one that may have many ancestors
+        targets = [v for v in (problem.conditionals[-1].child,) if v not in observed] if problem.conditionals else ()
+    is_kept, factors = problem.ancestral((*targets, *observed))
+    is_kept[list(observed)] = False
+    pairs = _pairs(problem, factors)
+    part = _minor(pairs[is_kept[pairs].all(axis=1)], targets, least)
+    if len(part) and all(_is_positive(problem.blocks[i]) for i in _blocks_of(problem, factors, part)):
+        size = readable(ENTRY_BYTES * 2**least)
+        raise TooLarge(
+            f"Every elimination order needs tables of more than 2^{least} entries ({size} at 8 bytes each), as a part "
+            f"of {len(part):,} variables shows; the limit is {readable(memory)}. Observe more variables, ask for fewer "
+            "targets, or use an approximate method, such as LoopyBP."
+        )
+
+
+def _minor(pairs: Ints, targets: Sequence[int], least: int) -> Ints:
+    """The nodes of a connected part, with the targets if there are any, whose treewidth is at least so large."""
+    side, num = grid_side(pairs), int(pairs.max(initial=-1)) + 1
+    if side >= least and not len(targets):
+        return np.unique(pairs)
+    near = near_hub(csr(pairs.reshape(-1), pairs[:, ::-1].reshape(-1), num), num) if len(pairs) else pairs[:0, 0]
+    if len(targets) and not np.isin(targets, near).any():
+        return near[:0]
+    if side >= least:
+        return near
+    number = np.full(num, len(near))
+    number[near] = np.arange(len(near))
+    largest = number[pairs].max(axis=1)
+    sizes = [size for size in NODES_OF_MINORS if size < len(near)] or [len(near)]
+    parts = ((near[:size], number[pairs[largest < size]]) for size in sizes)
+    return next((part for part, own in parts if contracted_width(own, len(part), least) >= least), near[:0])
+
+
+def contracted_width(pairs: Ints, num_nodes: int, enough: int) -> int:
+    """A lower bound of the treewidth: the most neighbors that all nodes have after some contractions, up to a bound."""
+    start, members = csr(pairs.reshape(-1), pairs[:, ::-1].reshape(-1), num_nodes)
+    ends, flat = start.tolist(), members.tolist()
+    rows = {v: set(flat[i:j]) for v, (i, j) in enumerate(itertools.pairwise(ends))}
+    with uncollected():
+        return minor_min_width(rows, enough=enough)
+
+
+def grid_side(pairs: Ints) -> int:
+    """The shorter side of a grid whose nodes are numbered row by row, if the sorted pairs contain one; else zero.
+
+    >>> grid_side(np.array([(0, 1), (0, 3), (1, 2), (1, 4), (2, 5), (3, 4), (4, 5)]))
+    2
+    """
+    steps = pairs[:, 1] - pairs[:, 0]
+    counts = np.bincount(steps[steps > 1]) if len(pairs) else steps
+    if not len(counts) or not (steps == 1).any():
+        return 0
+    width, first = int(counts.argmax()), int(pairs.min())
+    height = (int(pairs.max()) + 1 - first) // width
+    right, below = (np.zeros((height, width), bool) for _ in range(2))
+    for found, step in ((right, 1), (below, width)):
+        place = pairs[steps == step, 0] - first
+        found.reshape(-1)[place[place < height * width]] = True
+    is_whole = right[:, :-1].all(axis=1) & np.append(below[:-1].all(axis=1), True)
+    return min(width, height) if is_whole.all() else 0
+
+
+def _blocks_of(problem: Problem, factors: Ints, part: Ints) -> list[int]:
+    """The blocks of those of some factors that have variables of a part."""
+    start, members = problem.scopes
+    is_inside = np.zeros(len(problem.variables), bool)
+    is_inside[part] = True
+    factor = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    near = np.intersect1d(factor[is_inside[members]], factors)
+    found: list[int] = np.unique(np.searchsorted(problem.offsets, near, "right") - 1).tolist()
+    return found
+
+
 def core(pairs: Ints, least: int) -> Ints:
     """The pairs among nodes that have at least so many neighbors among them.
 
@@ -346,9 +454,17 @@ def core(pairs: Ints, least: int) -> Ints:
     return pairs
 
 
-def _pairs(problem: Problem) -> Ints:
-    """The pairs of variables with several states that share a factor; none if they are too many to be looked at."""
+def _pairs(problem: Problem, factors: Ints | None = None) -> Ints:
+    """The pairs of variables with several states that share a factor; none if they are too many to be looked at.
+
+    Args:
+        factors: the numbers of those that count; all by default.
+    """
     start, members = problem.scopes
+    if factors is not None:
+        is_kept = np.zeros(len(start) - 1, bool)
+        is_kept[factors] = True
+        members, start = members[np.repeat(is_kept, np.diff(start))], np.append(0, np.diff(start)[is_kept].cumsum())
     sizes = np.diff(start)
     if int((sizes * (sizes - 1)).sum()) > 2 * MOST_PAIRS:
         return np.zeros((0, 2), np.int64)
