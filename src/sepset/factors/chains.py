@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.lazy import lazy
 from sepset.factors.algebra import Factor
 from sepset.factors.block import FactorBlock
 from sepset.factors.decomposition import Decomposition, defined_last
@@ -59,6 +60,40 @@ class Line:
             last = len(self.places)
             keys = [(last if place < 0 else place, by_name(name)) for place, name in zip(keys, names, strict=True)]
         return sorted(range(len(keys)), key=keys.__getitem__)
+
+
+class LatePlaces(Mapping[str, int]):
+    """Places of variables in a line that is looked for when one of them is read.
+
+    Args:
+        find: finds them; there are some.
+    """
+
+    def __init__(self, find: Callable[[], Mapping[str, int]]) -> None:
+        self._find = find
+
+    @lazy
+    def _found(self) -> Mapping[str, int]:
+        return self._find()
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __getitem__(self, name: str) -> int:
+        return self._found[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The place of a name."""
+        return self._found.get(name, default)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return dict, (dict(self._found),)
 
 
 BY_NAME = Line()

@@ -20,6 +20,7 @@ from sepset.base.text import readable
 from sepset.errors import TooLarge
 from sepset.factors.block import FactorBlock, Single
 from sepset.factors.table import Table
+from sepset.graphs.costs import BITS_OF_ANY_MEMORY, NODES_LOOKED_AT
 from sepset.graphs.csr import csr, near_hub, pairs_within_rows, sorted_pairs
 from sepset.graphs.elimination import GraphElimination
 from sepset.graphs.graph import UndirectedGraph
@@ -47,7 +48,7 @@ MOST_PAIRS = 2**22
 NODES_OF_MINORS = (2**12, 2**14)
 """The nodes of the parts of a graph whose edges are contracted: that takes some hundredths, or tenths, of a second."""
 
-MINORS: Slot[bool] = Slot("whether the whole graph is hopeless by its minors", size=4)
+MINORS: Slot[Ints] = Slot("the part of the whole graph that is hopeless by its minors", size=4)
 """That of a problem, by the number of neighbors."""
 
 CORES: Slot[Ints] = Slot("pairs of variables in parts where each has many neighbors", size=4)
@@ -346,7 +347,9 @@ def _hopeless(memory: int) -> int:
     return math.ceil(math.log2(costs.HOPELESS_FACTOR * max(memory, 1) / ENTRY_BYTES))
 
 
-def refuse_minors(problem: Problem, targets: Sequence[int] | None, observed: Collection[int], memory: int) -> None:
+def refuse_minors(
+    problem: Problem, targets: Sequence[int] | None, observed: Collection[int], memory: int | None = None
+) -> None:
     r"""Raise if every order needs tables far beyond the memory, as minors of a part of the graph show.
 
     Neither leaving out nodes nor contracting edges makes the treewidth larger. If all nodes of such a minor have at
@@ -357,29 +360,70 @@ def refuse_minors(problem: Problem, targets: Sequence[int] | None, observed: Col
 
     Args:
         targets: what is asked for; none for the probability of the evidence, None for all marginals.
+        memory: the largest number of bytes; by default those of any machine, for a plan that is only looked at.
 
     Reference: Gogate & Dechter (2004), minor-min-width.
     Guarantee: only what every order needs is refused.
     Tested by: inference/test_plan.py::test_minors_refuse_only_what_every_order_needs
     """
-    least, num = _hopeless(memory), len(problem.variables)
-    if problem.forms or problem.num_visible < num or num < max(least, costs.VARIABLES_OF_MINORS):
+    num, is_large = problem.num_visible, problem.num_visible > costs.VARIABLES_ALWAYS_PLANNED
+    least = int(BITS_OF_ANY_MEMORY) if memory is None else _hopeless(memory)
+    if num < max(least, costs.VARIABLES_OF_MINORS if memory else NODES_LOOKED_AT):
         return
-    if not problem.kept.get(MINORS, lambda: len(_minor(_pairs(problem), (), least)) > 0, key=least):
+    if num < len(problem.variables) and not (is_large and len(problem.chains)):
         return
-    if targets is None:  # each variable is asked for, so that any will do: one that may have many ancestors
-        targets = [v for v in (problem.conditionals[-1].child,) if v not in observed] if problem.conditionals else ()
-    is_kept, factors = problem.ancestral((*targets, *observed))
-    is_kept[list(observed)] = False
-    pairs = _pairs(problem, factors)
-    part = _minor(pairs[is_kept[pairs].all(axis=1)], targets, least)
-    if len(part) and all(_is_positive(problem.blocks[i]) for i in _blocks_of(problem, factors, part)):
-        size = readable(ENTRY_BYTES * 2**least)
+    part = problem.kept.get(MINORS, lambda: _minor(_needed_pairs(problem, None, ()), (), least), key=least)
+    if not len(part):
+        return
+    if targets is None and not is_large:  # any will do, as each is asked for: one that may have many ancestors
+        targets = [g.child for g in problem.conditionals[-1:] if g.child not in observed]
+    if targets is not None or len(observed):
+        part = _minor(_needed_pairs(problem, targets, observed), targets or (), least)
+    if len(part) and (is_large or all(map(_is_positive, _blocks_of(problem, part)))):
+        limit = "no machine has these" if memory is None else f"the limit is {readable(memory)}"
         raise TooLarge(
-            f"Every elimination order needs tables of more than 2^{least} entries ({size} at 8 bytes each), as a part "
-            f"of {len(part):,} variables shows; the limit is {readable(memory)}. Observe more variables, ask for fewer "
-            "targets, or use an approximate method, such as LoopyBP."
+            f"Every elimination order needs tables of more than 2^{least} entries ({readable(ENTRY_BYTES * 2**least)} "
+            f"at 8 bytes each), as a part of {len(part):,} variables shows; {limit}. Observe more variables, ask for "
+            "fewer targets, or use an approximate method, such as LoopyBP."
         )
+
+
+def _needed_pairs(problem: Problem, targets: Sequence[int] | None, observed: Collection[int]) -> Ints:
+    """The pairs of variables that are neighbors in what a question needs, in which chains are contracted.
+
+    Args:
+        targets: what is asked for; None for all variables.
+    """
+    is_needed, is_kept = np.ones(len(problem.variables), bool), np.ones(len(problem.variables), bool)
+    factors = None
+    if targets is not None:
+        is_needed, factors = problem.ancestral((*targets, *observed))
+    is_kept[list(observed)] = False
+    if len(problem.chains):
+        return _family_pairs(problem, is_needed, is_kept)
+    pairs = _pairs(problem, factors)
+    return pairs[is_kept[pairs].all(axis=1)]
+
+
+def _family_pairs(problem: Problem, is_needed: Bools, is_kept: Bools) -> Ints:
+    """The pairs of variables with several states in a table, and those of a chain, as one node, with its parents.
+
+    A chain has the number of its child, and is there even if that is observed.
+    """
+    start, members, _ = problem.families
+    num, sizes = problem.num_visible, np.diff(start)
+    is_chain, is_other = np.zeros(len(sizes), bool), np.zeros(len(sizes), bool)
+    is_chain[problem.chains] = True
+    is_other[[problem.conditionals[form.group].child for form in problem.forms if form.is_deferred]] = True
+    owner, is_own = np.repeat(np.arange(len(sizes)), sizes), members < num
+    is_other[owner[~is_own]] = True
+    is_inside = is_own & is_needed[owner] & is_kept[members] & (problem.variables.cards > 1)[members]
+    is_star = is_inside & is_chain[owner] & (members != owner)
+    stars = np.stack([owner[is_star], members[is_star]], axis=1)
+    is_table = is_inside & ~is_chain[owner] & ~is_other[owner]
+    counts = np.bincount(owner[is_table], minlength=num)
+    cliques = pairs_within_rows((np.append(0, counts.cumsum()), members[is_table].astype(np.int32)))
+    return sorted_pairs(np.sort(np.concatenate([stars, cliques]), axis=1), num)
 
 
 def _minor(pairs: Ints, targets: Sequence[int], least: int) -> Ints:
@@ -429,15 +473,13 @@ def grid_side(pairs: Ints) -> int:
     return min(width, height) if is_whole.all() else 0
 
 
-def _blocks_of(problem: Problem, factors: Ints, part: Ints) -> list[int]:
-    """The blocks of those of some factors that have variables of a part."""
+def _blocks_of(problem: Problem, part: Ints) -> list[Block]:
+    """The blocks of factors that have variables of a part."""
     start, members = problem.scopes
     is_inside = np.zeros(len(problem.variables), bool)
     is_inside[part] = True
-    factor = np.repeat(np.arange(len(start) - 1), np.diff(start))
-    near = np.intersect1d(factor[is_inside[members]], factors)
-    found: list[int] = np.unique(np.searchsorted(problem.offsets, near, "right") - 1).tolist()
-    return found
+    near = np.repeat(np.arange(len(start) - 1), np.diff(start))[is_inside[members]]
+    return [problem.blocks[i] for i in np.unique(np.searchsorted(problem.offsets, near, "right") - 1).tolist()]
 
 
 def core(pairs: Ints, least: int) -> Ints:

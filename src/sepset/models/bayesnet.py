@@ -23,12 +23,12 @@ from sepset.cpds.discrete import ChainedCPD
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Columns, check_sizes
-from sepset.factors.chains import BY_NAME, Line
+from sepset.factors.chains import BY_NAME, LatePlaces, Line
 from sepset.factors.labels import name_of
 from sepset.graphs.graph import DAG, UndirectedGraph, ancestors, moralize
 from sepset.graphs.pictures.sketch import Box, Sketch
 from sepset.models.drawing import BLANK, Drawing
-from sepset.models.lines import line_through
+from sepset.models.lines import NARROW, line_through
 from sepset.models.model import NamedModel, is_cpd
 from sepset.models.networkproblem import network_problem
 from sepset.problem import Problem
@@ -342,10 +342,13 @@ class BayesNet(NamedModel):
     @lazy
     def line(self) -> Line:
         """The line along which the chains of wide CPDs run, which depends on the other CPDs; empty without any."""
-        if not self._chained:
+        if not any(type(cpd) in self._chained and len(cpd.parents) > NARROW for cpd in self.cpds):
             return BY_NAME
+        return Line(LatePlaces(self._places_in_line))
+
+    def _places_in_line(self) -> Mapping[str, int]:
         is_sorted = bool((np.diff(self.dag.topological_ids) > 0).all())
-        return line_through(self._ancestral, (self.variables, self._parent_places) if is_sorted else None)
+        return line_through(self._ancestral, (self.variables, self._parent_places) if is_sorted else None).places
 
     @lazy
     def _parent_places(self) -> Ints:

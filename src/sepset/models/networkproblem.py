@@ -85,18 +85,17 @@ class Outline:
 
     def problem(self) -> Problem:
         """The problem, with factors that are made when they are read."""
-        groups, start, members = self.groups, *self._scopes()
         forms = [self._form(i) for i in sorted({*np.flatnonzero(self._levels).tolist(), *self._deferred, *self._split})]
         made = Problem(
             ExtendedUniverse(self.variables, cards, self._auxiliaries) if (cards := self._cards()) else self.variables,
-            LateBlocks(self, start, read_only(members)),
-            conditionals=tuple(groups),
+            LateBlocks(self),
+            conditionals=tuple(self.groups),
             num_visible=len(self.variables),
             functions=self._functions(),
             forms=tuple([form for form in forms if form is not None]),
             is_built=not self._deferred,
         )
-        return fill(made, scopes=(start, members), offsets=np.arange(len(start)))
+        return fill(made, offsets=np.arange(self._first_factors[-1] + 1), chains=np.flatnonzero(self._levels))
 
     @lazy
     def groups(self) -> list[ConditionalGroup]:
@@ -133,8 +132,9 @@ class Outline:
             levels[first : first + len(part.auxiliaries)] = [a.num_states for a in part.auxiliaries]
         return levels
 
-    def _scopes(self) -> tuple[Ints, Ints]:
-        """The scopes of all factors as compressed rows.
+    @lazy
+    def scopes(self) -> tuple[Ints, Ints]:
+        """The scopes of all factors as compressed rows; the line of the network is not looked for before.
 
         Those of a chain are the first parent and end, then an end, the next parent and the next end.
         """
@@ -153,7 +153,7 @@ class Outline:
         for i, scopes in inside.items():
             sizes[self._first_factors[i] : self._first_factors[i + 1]] = [*map(len, scopes)]
             members[first[i] : first[i + 1]] = [*itertools.chain.from_iterable(scopes)]
-        return _starts(sizes), members
+        return _starts(sizes), read_only(members)
 
     def _link(self, chains: Ints, first: Ints, sizes: Ints, members: Ints) -> None:
         """Fill in the scopes of chains, whose members begin at `first`."""
@@ -232,23 +232,28 @@ class LateBlocks(Sequence[Block]):
 
     Args:
         outline: what makes them.
-        start, members: the scopes of all factors as compressed rows.
     """
 
-    def __init__(self, outline: Outline, start: Ints, members: Ints) -> None:
-        self._outline, self._start, self._members = outline, start, members
-        self._made: list[Block | None] = [None] * (len(start) - 1)
+    def __init__(self, outline: Outline) -> None:
+        self._outline = outline
         self._first = [group.factors[0] for group in outline.groups]
+        self._made: list[Block | None] = [None] * (outline.groups[-1].factors[-1] + 1)
+
+    @property
+    def scopes(self) -> tuple[Ints, Ints]:
+        """The scopes of all factors as compressed rows."""
+        return self._outline.scopes
 
     def _make(self, child: int) -> None:
         """Make those of one CPD."""
         outline, numbers = self._outline, self._outline.groups[child].factors
-        start, part = self._start[numbers[0] : numbers[-1] + 2], outline.part(child)
+        (start, members), part = self.scopes, outline.part(child)
+        start = start[numbers[0] : numbers[-1] + 2]
         if part is None:
-            scope = self._members[None, start[0] : start[1]]
+            scope = members[None, start[0] : start[1]]
             self._made[numbers[0]] = Deferred(scope, partial(filled_form, outline.cpds[child]))  # type: ignore[arg-type]
         else:
-            self._made[numbers[0] : numbers[-1] + 1] = single_blocks(part.factors, start, self._members)  # type: ignore[arg-type]
+            self._made[numbers[0] : numbers[-1] + 1] = single_blocks(part.factors, start, members)  # type: ignore[arg-type]
 
     def __len__(self) -> int:
         return len(self._made)

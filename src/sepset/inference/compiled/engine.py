@@ -198,6 +198,8 @@ class TableEngine:
         planner = self.compiler.planner
         pattern = planner.pattern(NO_FINDINGS)._replace(observed=tuple(sorted(observed)))
         kind: Kind = "joint" if targets else "marginals"
+        if self._has_minors:
+            refuse_minors(self.problem, targets or None, observed)
         plan, need = planner.plan(kind, tuple(targets), pattern, to_run=False), None
         if plan.step_memory <= costs.HOPELESS_FACTOR * planner.settings.memory:
             with suppress(TooLarge):
@@ -231,8 +233,13 @@ class TableEngine:
         if self._has_own_values and not evidence.weights:
             memory = self.compiler.planner.settings.memory
             refuse_cores(self.problem, evidence.codes, memory)
-            if not are_loaded():
+            if self._has_minors:
                 refuse_minors(self.problem, targets, evidence.codes, memory)
+
+    @property
+    def _has_minors(self) -> bool:
+        """Whether to look at minors of the graph first: they need no compiled kernels, and no line for long chains."""
+        return not are_loaded() or len(self.problem.chains) > 0
 
     def _run(self, question: Question, evidence: Evidence) -> Run:
         values, found = self.within(question.states, evidence)
