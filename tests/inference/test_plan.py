@@ -331,6 +331,26 @@ def test_a_hopeless_network_is_refused_without_compiled_kernels(monkeypatch):
     assert ss.prepare(tree).query("v1199").values.sum() == pytest.approx(1.0)
 
 
+def test_networks_of_many_noisy_ors_are_refused_before_they_have_a_line(monkeypatch):
+    rng, num = np.random.default_rng(0), 40
+    causes = [ss.Discrete(f"c{i}") for i in range(200)]
+    cpds = [ss.TableCPD(v, [0.9, 0.1]) for v in causes]
+    for i in range(num):
+        chosen = rng.choice(200, 40, replace=False)
+        effects = {causes[j]: float(p) for j, p in zip(chosen, rng.uniform(0.1, 0.6, 40), strict=True)}
+        cpds.append(ss.NoisyOr(ss.Discrete(f"f{i}"), effects, leak=0.05))
+    net, seen = ss.BayesNet(*cpds), {f"f{i}": 1 for i in range(num)}
+    monkeypatch.setattr("sepset.models.bayesnet.line_through", None)
+    monkeypatch.setattr(prices, "VARIABLES_ALWAYS_PLANNED", 0)
+    monkeypatch.setattr(prices, "VARIABLES_OF_MINORS", 0)
+    for ask in (partial(ss.query, net, "c0"), partial(ss.marginals, net), partial(ss.log_probability, net)):
+        with pytest.raises(TooLarge, match="Every elimination order"):
+            ask(given=seen, method=SMALL)
+    monkeypatch.setattr("sepset.inference.maxima.PARENT_NANOSECONDS", 1e7)
+    with pytest.raises(TooLarge, match="functions of many variables couple"):
+        ss.map_assignment(net, given=seen)
+
+
 def test_cores_are_those_of_removing_one_node_after_the_other():
     rng = np.random.default_rng(3)
     for _ in range(30):
