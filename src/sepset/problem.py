@@ -12,11 +12,11 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyInts, Int32s, Ints
+from sepset.base.arraytypes import AnyInts, Bools, Int32s, Ints
 from sepset.base.cache import Kept
 from sepset.base.frozen import fill
 from sepset.base.lazy import carry_over, lazy
@@ -48,6 +48,15 @@ class Block(Protocol):
 
     def factor(self, i: int, variables: Universe) -> Factor:
         """Factor `i` of the block."""
+
+
+@runtime_checkable
+class Scoped(Protocol):
+    """Blocks that know the scopes of all their factors."""
+
+    @property
+    def scopes(self) -> tuple[Ints, Ints]:
+        """Where each scope starts, and variable positions in axis order."""
 
 
 class ConditionalGroup(NamedTuple):
@@ -157,6 +166,9 @@ class Problem:
 
     _is_in_order: ClassVar[bool] = False
     """Whether each variable has a conditional that is one factor, in order, over the parents and then itself."""
+
+    chains: ClassVar[Ints] = NONE
+    """The children of the conditionals that are known to be chains: a path of auxiliaries past each parent."""
 
     def __post_init__(self) -> None:
         if self.num_visible < 0:
@@ -326,6 +338,8 @@ class Problem:
     @lazy
     def scopes(self) -> tuple[Ints, Ints]:
         """The scopes of all factors as compressed rows: where each starts, and variable positions in axis order."""
+        if isinstance(self.blocks, Scoped):
+            return self.blocks.scopes
         with uncollected():
             shapes = itertools.chain.from_iterable([b.scopes.shape for b in self.blocks])
             counts = np.fromiter(shapes, np.int64, 2 * len(self.blocks)).reshape(-1, 2)
@@ -395,9 +409,25 @@ class Problem:
             return Relevant(np.arange(self.num_factors), np.flatnonzero(used))
         alone, homes = (self._isolated, (NONE, NONE)) if constants else (NONE, self._homes)
         seeds = np.concatenate([soft, self._ungrouped_variables])
-        rows, members, child = self._families
+        rows, members, child = self.families
         scopes = *self.scopes, *homes, rows
         return Relevant(*relevant_parts(*scopes, members, child, seeds, asked, found, alone, constants))
+
+    def ancestral(self, asked: Iterable[int]) -> tuple[Bools, Ints]:
+        """Which variables are asked for or ancestors of them, and the factors of their conditionals.
+
+        Whatever belongs to no conditional, as in undirected models, is asked for too.
+        """
+        from scipy import sparse
+        from scipy.sparse.csgraph import breadth_first_order
+
+        rows, members, child = self.families
+        first, num = np.concatenate([[*asked], self._ungrouped_variables]), len(self.variables)
+        near, start = np.append(members, first), np.append(rows, rows[-1] + len(first))  # of one more node
+        graph = sparse.csr_array((np.ones(len(near), np.int8), near, start), shape=(num + 1, num + 1))
+        found = np.zeros(num + 1, bool)
+        found[breadth_first_order(graph, num, True, False)] = True
+        return found[:-1], np.flatnonzero(found[child])
 
     @lazy
     def _isolated(self) -> Ints:
@@ -409,7 +439,7 @@ class Problem:
         return np.flatnonzero(alone)
 
     @lazy
-    def _families(self) -> tuple[Ints, Int32s, Ints]:
+    def families(self) -> tuple[Ints, Int32s, Ints]:
         """For each variable the members of its conditional, as compressed rows; and for each factor its child or -1.
 
         An auxiliary has its child alone, whose row has the others: rows of all would be quadratic in their number.
@@ -434,7 +464,9 @@ class Problem:
     @lazy
     def _ungrouped_variables(self) -> Ints:
         """The variables of factors that belong to no conditional: their parts are never barren."""
-        return np.flatnonzero(np.bincount(self.scopes[1][np.repeat(self._families[2] < 0, np.diff(self.scopes[0]))]))
+        if (self.families[2] >= 0).all():
+            return NONE
+        return np.flatnonzero(np.bincount(self.scopes[1][np.repeat(self.families[2] < 0, np.diff(self.scopes[0]))]))
 
     @lazy
     def _homes(self) -> tuple[Ints, Ints]:

@@ -174,9 +174,9 @@ def test_expected_counts_by_enumeration(seed):
 
 
 def test_decomposition_waits_until_it_is_smaller():
-    assert not random_influences(0, (2, 2, 2), 2).is_decomposed(tuple(Discrete(f"p{i}") for i in range(3)))
-    assert random_influences(0, (2,) * 4, 2).is_decomposed(tuple(Discrete(f"p{i}") for i in range(4)))
-    assert not random_influences(0, (), 2).is_decomposed(())
+    assert not random_influences(0, (2, 2, 2), 2).is_decomposed
+    assert random_influences(0, (2,) * 4, 2).is_decomposed
+    assert not random_influences(0, (), 2).is_decomposed
 
 
 @pytest.mark.parametrize("size", [1e-12, 1e-300, 1e-320])

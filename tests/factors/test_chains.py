@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -136,6 +137,15 @@ def test_names_go_by_their_numbers():
     names = ["x10", "x9", "x", "a2b10", "a2b9", "a02b1", "x009", str(10**30), "7"]
     assert sorted(names, key=by_name) == ["7", str(10**30), "a02b1", "a2b9", "a2b10", "x", "x009", "x9", "x10"]
     assert BY_NAME.order([ss.Discrete(name) for name in ("c10", "c2", "b")]) == [2, 1, 0]
+
+
+@given(st.lists(st.text("ab\0\1 07912\uffff", max_size=8), unique=True))
+def test_keys_of_names_sort_as_texts_and_numbers_in_turn(names):
+    def parts(name):
+        split = [part.lstrip("0") if i % 2 else part for i, part in enumerate(re.split("([0-9]+)", name))]
+        return [(len(part) if i % 2 else 0, part) for i, part in enumerate(split)], name
+
+    assert sorted(names, key=by_name) == sorted(names, key=parts)
 
 
 @given(st.permutations(["a", "b", "c", "d", "e"]), st.integers(0, 5), st.permutations(["a", "b", "c", "d", "e"]))

@@ -6,6 +6,7 @@ import itertools
 import pickle
 import time
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from sepset.errors import TooLarge
 from sepset.graphs import costs
 from sepset.inference import costs as prices, plan as plans
 from sepset.inference.compiled.store import FactorStore
-from sepset.inference.plan import core, interaction_graph, refuse_cores
+from sepset.inference.plan import core, grid_side, interaction_graph, refuse_cores, refuse_minors
 from support.terminal import printed
 
 
@@ -236,6 +237,118 @@ def test_what_is_refused_has_no_smaller_order(seed, monkeypatch):
             assert width >= least
     with pytest.raises(TooLarge, match="Every elimination order"):
         refuse_cores(complete_pairs(itertools.combinations(range(6), 2), 6).problem(), (), 8 * 2**5)
+
+
+def needed_pairs(dag, asked, observed):
+    """The edges of the moral graph of what a question needs, without what is observed, and joined to what is asked."""
+    above = set(ss.graphs.ancestors(dag, [*asked, *observed], inclusive=True))
+    families = [{*dag.parents(v), v} - {*observed} for v in dag.nodes if v in above]
+    pairs = {pair for family in families for pair in itertools.combinations(sorted(family), 2)}
+    joined = set(asked)
+    while more := {v for pair in pairs if joined & {*pair} for v in pair} - joined:
+        joined |= more
+    return [pair for pair in pairs if not asked or joined & {*pair}]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_minors_refuse_only_what_every_order_needs(seed, monkeypatch):
+    monkeypatch.setattr(prices, "HOPELESS_FACTOR", 1)
+    monkeypatch.setattr(prices, "VARIABLES_OF_MINORS", 0)
+    rng, names, num_refused = np.random.default_rng(seed), [*"abcdef"], 0
+    for _ in range(4):
+        edges = [pair for pair in itertools.combinations(names, 2) if rng.random() < 0.6]
+        net = ss.BayesNet.random(ss.DAG(rng.permutation(names).tolist(), edges), seed=seed)
+        for asked, observed in ((["f"], []), (["e"], ["f"]), ([], ["d", "f"])):
+            places = {v: i for i, v in enumerate(names)}
+            pairs = [(places[a], places[b]) for a, b in needed_pairs(net.dag, asked, observed)]
+            width = smallest_width(pairs, 6)
+            for least in range(1, 6):
+                targets, seen = net.variables.ids(asked).tolist(), net.variables.ids(observed).tolist()
+                try:
+                    refuse_minors(net.problem(), targets, seen, 8 * 2**least)
+                except TooLarge:
+                    assert width >= least
+                    num_refused += 1
+    assert num_refused > 10
+
+
+def test_minors_of_grids_and_of_what_has_zeros(monkeypatch):
+    monkeypatch.setattr(prices, "VARIABLES_OF_MINORS", 0)
+    x = ss.Discrete.array("x", (25, 24), states=2)
+    grid = ss.MarkovNet(ss.potentials.pairwise(x.grid_edges(), ss.potentials.Potts(0.5)))
+    for targets in (None, (7,), ()):
+        with pytest.raises(TooLarge, match="Every elimination order"):
+            refuse_minors(grid.problem(), targets, (), 2**16)  # 23 neighbors or more
+    refuse_minors(grid.problem(), None, range(600), 2**16)
+    refuse_minors(grid.problem(), None, [*range(48, 72), *range(240, 264), *range(432, 456)], 2**16)
+    dag = ss.DAG([f"v{i}" for i in range(30)], [(f"v{j}", f"v{i}") for i in range(30) for j in range(max(0, i - 8), i)])
+    for zero in (0.0, 0.1):
+        cpds = [
+            ss.TableCPD(ss.Discrete(v), np.full([2] * (k + 1), 0.5), given=list(map(ss.Discrete, dag.parents(v))))
+            for v, k in ((v, len(dag.parents(v))) for v in dag.nodes[:-1])
+        ]
+        last = ss.TableCPD(
+            ss.Discrete("v29"), np.broadcast_to([zero, 1 - zero], [2] * 9), given=[c.child for c in cpds[-8:]]
+        )
+        problem = ss.BayesNet(*cpds, last).problem()
+        monkeypatch.setattr(prices, "HOPELESS_FACTOR", 2.0**-8)
+        if zero:
+            with pytest.raises(TooLarge, match="Every elimination order"):
+                refuse_minors(problem, [29], (), 2**19)
+        else:
+            refuse_minors(problem, [29], (), 2**19)
+
+
+def test_the_shorter_side_of_a_grid():
+    for height, width in ((2, 2), (3, 5), (6, 4)):
+        x = np.arange(7, 7 + height * width).reshape(height, width)
+        pairs = np.array(
+            sorted([*zip(x[:, :-1].flat, x[:, 1:].flat, strict=True), *zip(x[:-1].flat, x[1:].flat, strict=True)])
+        )
+        assert grid_side(pairs) == min(height, width)
+        assert not any(grid_side(np.delete(pairs, i, axis=0)) == min(height, width) for i in range(len(pairs)))
+    assert grid_side(np.zeros((0, 2), np.int64)) == grid_side(np.array([[0, 2], [1, 3]])) == 0
+
+
+def test_a_hopeless_network_is_refused_without_compiled_kernels(monkeypatch):
+    """A random network with three parents each, and one that is as large but a tree, which is answered."""
+    rng = np.random.default_rng(0)
+    names, parents = [f"v{i}" for i in range(1200)], [rng.integers(0, max(i, 1), 3).tolist() for i in range(1200)]
+    edges = {(names[p], names[i]) for i, above in enumerate(parents) for p in above if i}
+    wide = ss.BayesNet.random(ss.DAG(names, sorted(edges)))
+    tree = ss.BayesNet.random(ss.DAG(names, [(names[above[0]], names[i]) for i, above in enumerate(parents) if i]))
+    monkeypatch.setattr("sepset.inference.compiled.engine.are_loaded", lambda: False)
+    monkeypatch.setattr("sepset.inference.plan.symbolic_elimination", None)
+    engine = ss.prepare(wide, method=SMALL)
+    seen = dict.fromkeys(names[1000:1199], 1)
+    questions = [partial(engine.query, "v1199"), partial(engine.query, "v3"), engine.marginals, engine.log_partition]
+    for ask in questions:
+        with pytest.raises(TooLarge, match="as a part of"):
+            ask(given=seen)
+    monkeypatch.undo()
+    monkeypatch.setattr("sepset.inference.compiled.engine.are_loaded", lambda: False)
+    assert ss.prepare(wide).query("v2").values.sum() == pytest.approx(1.0)
+    assert ss.prepare(tree).query("v1199").values.sum() == pytest.approx(1.0)
+
+
+def test_networks_of_many_noisy_ors_are_refused_before_they_have_a_line(monkeypatch):
+    rng, num = np.random.default_rng(0), 40
+    causes = [ss.Discrete(f"c{i}") for i in range(200)]
+    cpds = [ss.TableCPD(v, [0.9, 0.1]) for v in causes]
+    for i in range(num):
+        chosen = rng.choice(200, 40, replace=False)
+        effects = {causes[j]: float(p) for j, p in zip(chosen, rng.uniform(0.1, 0.6, 40), strict=True)}
+        cpds.append(ss.NoisyOr(ss.Discrete(f"f{i}"), effects, leak=0.05))
+    net, seen = ss.BayesNet(*cpds), {f"f{i}": 1 for i in range(num)}
+    monkeypatch.setattr("sepset.models.bayesnet.line_through", None)
+    monkeypatch.setattr(prices, "VARIABLES_ALWAYS_PLANNED", 0)
+    monkeypatch.setattr(prices, "VARIABLES_OF_MINORS", 0)
+    for ask in (partial(ss.query, net, "c0"), partial(ss.marginals, net), partial(ss.log_probability, net)):
+        with pytest.raises(TooLarge, match="Every elimination order"):
+            ask(given=seen, method=SMALL)
+    monkeypatch.setattr("sepset.inference.maxima.PARENT_NANOSECONDS", 1e7)
+    with pytest.raises(TooLarge, match="functions of many variables couple"):
+        ss.map_assignment(net, given=seen)
 
 
 def test_cores_are_those_of_removing_one_node_after_the_other():

@@ -110,13 +110,14 @@ class Influences:
             made[place] = _under_all(levels[None], self.effects[num_first:])[:, self.level_of]
         return made.reshape(-1)
 
-    def is_decomposed(self, parents: tuple[Discrete, ...]) -> bool:
+    @property
+    def is_decomposed(self) -> bool:
         """Whether the chain stores fewer values than the table, whichever parent comes first."""
-        return self.num_levels(parents) > 0
+        return self.num_levels() > 0
 
-    def num_levels(self, parents: tuple[Discrete, ...], most: float = math.inf) -> int:
+    def num_levels(self, most: float = math.inf) -> int:
         """The levels of the running maxima; zero if the table stores fewer values, or the chain more than `most`."""
-        k, cards = len(self.leak), [p.num_states for p in parents]
+        k, cards = len(self.leak), [*map(len, self.effects)]
         longest = _chain_entries(k, cards, min(cards, default=0))
         return k if len(cards) > 1 and longest < k * math.prod(cards) and longest <= most else 0
 

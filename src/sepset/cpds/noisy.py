@@ -66,10 +66,10 @@ class NoisyCPD(ChainedCPD):
 
     @property
     def _is_chain(self) -> bool:
-        return self.influences.is_decomposed(self.parents)
+        return self.influences.is_decomposed
 
     def _num_levels(self, most: int) -> int:
-        return self.influences.num_levels(self.parents, most)
+        return self.influences.num_levels(most)
 
     @property
     def auxiliaries(self) -> tuple[Discrete, ...]:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.lazy import lazy
 from sepset.factors.algebra import Factor
 from sepset.factors.block import FactorBlock
 from sepset.factors.decomposition import Decomposition, defined_last
@@ -61,13 +62,50 @@ class Line:
         return sorted(range(len(keys)), key=keys.__getitem__)
 
 
+class LatePlaces(Mapping[str, int]):
+    """Places of variables in a line that is looked for when one of them is read.
+
+    Args:
+        find: finds them; there are some.
+    """
+
+    def __init__(self, find: Callable[[], Mapping[str, int]]) -> None:
+        self._find = find
+
+    @lazy
+    def _found(self) -> Mapping[str, int]:
+        return self._find()
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __getitem__(self, name: str) -> int:
+        return self._found[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The place of a name."""
+        return self._found.get(name, default)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return dict, (dict(self._found),)
+
+
 BY_NAME = Line()
 """The line of functions that belong to no model: by name, numbers in it by size."""
 
 
 @functools.lru_cache(maxsize=2**16)  # a name is in many chains
-def by_name(name: str) -> tuple[tuple[tuple[int, str], ...], str]:
+def by_name(name: str) -> str:
     """The key that sorts names: texts and numbers in turn, numbers by their length first, however long.
+
+    It is one text, which sorts faster than tuples. A number begins with the character 0 and one for its length; the
+    name itself follows after two of them, and another one in a text is marked so that it is larger than both.
 
     >>> sorted(["cause 10", "cause 9", "age"], key=by_name)
     ['age', 'cause 9', 'cause 10']
@@ -75,9 +113,16 @@ def by_name(name: str) -> tuple[tuple[tuple[int, str], ...], str]:
     head = name.rstrip("0123456789")
     if head.isalpha() and len(head) < len(name):  # as most are
         tail = name[len(head) :].lstrip("0")
-        return ((0, head), (len(tail), tail), (0, "")), name
-    parts = [part.lstrip("0") if i % 2 else part for i, part in enumerate(_DIGITS.split(name))]
-    return tuple((len(part) if i % 2 else 0, part) for i, part in enumerate(parts)), name
+        return f"{head}\0{chr(len(tail) + 1)}{tail}\0\0{name}"
+    parts = [
+        _as_number(part) if i % 2 else part.replace("\0", "\0\U0010ffff") for i, part in enumerate(_DIGITS.split(name))
+    ]
+    return "".join((*parts, "\0\0", name))
+
+
+def _as_number(digits: str) -> str:
+    significant = digits.lstrip("0")
+    return f"\0{chr(len(significant) + 1)}{significant}"
 
 
 _DIGITS = re.compile(r"([0-9]+)")

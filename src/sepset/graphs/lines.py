@@ -44,7 +44,7 @@ def line_of(pairs: Ints, chains: Sequence[Ints], num_nodes: int) -> Ints:
     >>> line_of(np.array([[2, 0], [1, 2]]), [np.arange(4)], 4).tolist()
     [2, 0, 1, 3]
     """
-    joined = np.concatenate([pairs, *(_star(chain) for chain in chains)])
+    joined = np.concatenate([pairs, _stars(chains)])
     if len(chains) == 1:  # it has no order of its own
         return _with_ends(_part_by_part(pairs, np.arange(num_nodes)), chains)
     swept = _turns(side_to_side(*_rows(joined, num_nodes)))
@@ -83,16 +83,32 @@ def _turns(order: Ints) -> Ints:
     return places
 
 
-def _star(chain: Ints) -> Ints:
-    """The edges between the end of a chain and its other nodes."""
-    return np.stack([chain[:-1], np.full(len(chain) - 1, chain[-1])], axis=1)
+def _stars(chains: Sequence[Ints]) -> Ints:
+    """The edges between the end of each chain and its other nodes."""
+    flat, sizes = _flat(chains)
+    ends = flat[np.cumsum(sizes) - 1]
+    pairs = np.stack([flat, np.repeat(ends, sizes)], axis=1)
+    return np.delete(pairs, np.cumsum(sizes) - 1, axis=0)
+
+
+def _flat(chains: Sequence[Ints]) -> tuple[Ints, Ints]:
+    """The nodes of all chains, one after the other, and their numbers."""
+    sizes = np.fromiter(map(len, chains), np.int64, len(chains))
+    return np.concatenate([np.zeros(0, np.int64), *chains]), sizes
 
 
 def _with_ends(places: Ints, chains: Sequence[Ints]) -> Ints:
     """The places with the end of each chain after its other nodes."""
-    last = 2 * places
-    for chain in chains:
-        last[chain[-1]] = max(last[chain[-1]], last[chain[:-1]].max(initial=-1) + 1)
+    last, (flat, sizes) = 2 * places, _flat(chains)
+    stops = np.cumsum(sizes)
+    is_end = np.zeros(len(places), bool)
+    is_end[flat[stops - 1]] = True
+    if is_end[np.delete(flat, stops - 1)].any():  # of a chain that another one goes through
+        for chain in chains:
+            last[chain[-1]] = max(last[chain[-1]], last[chain[:-1]].max(initial=-1) + 1)
+    elif len(chains):
+        most, ends = np.maximum.reduceat(last[flat], stops - sizes), flat[stops - 1]
+        np.maximum.at(last, ends, most + (most > last[ends]))
     return _turns(np.lexsort((places, last)))
 
 

@@ -6,6 +6,7 @@ are those found when the budget is spent, and an exact search that does not fit 
 
 from __future__ import annotations
 
+import math
 from typing import TypeAlias
 
 import numpy as np
@@ -121,10 +122,15 @@ def _by_degree(rows: Rows) -> list[list[int]]:
     return found
 
 
-def minor_min_width(rows: Rows, budget: int = BUDGET) -> int:
-    """The largest of the smallest degrees while nodes are contracted; the largest so far when the budget is spent."""
+def minor_min_width(rows: Rows, budget: int = BUDGET, enough: float = math.inf) -> int:
+    """The largest of the smallest degrees while nodes are contracted; the largest so far when the budget is spent.
+
+    Args:
+        rows: the neighbors of the nodes 0, 1, ..., which are used up.
+        enough: it ends where the bound is as large.
+    """
     listed, best, degree, base = _by_degree(rows), 0, 0, len(rows)
-    while len(rows) > best + 1 and budget > 0:
+    while len(rows) > best + 1 and budget > 0 and best < enough:
         while not listed[degree]:
             degree += 1
         v = listed[degree].pop()

@@ -62,6 +62,10 @@ PATIENT_FACTOR = 64
 HOPELESS_FACTOR = 1024
 """Ratio of the largest table to the memory from which a plan that is only looked at gets no program."""
 
+VARIABLES_OF_MINORS = 1000
+"""Variables from which a problem is refused by its minors before compiled kernels are loaded; smaller ones are planned
+without these."""
+
 # Planning: contraction trees rearranged.
 
 ENTRIES_BEFORE_TREE_SEARCH = 500_000

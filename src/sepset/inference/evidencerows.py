@@ -378,9 +378,9 @@ def _has_finding(column: AnyInts | Floats) -> bool:
 
 def _places(names: Universe, variables: Universe) -> Ints:
     """The position among `variables` of each of `names`; -1 if there is none."""
-    if names is variables:
-        return np.arange(len(variables))
-    known = variables.positions
+    if names is variables.visible:
+        return np.arange(len(names))
+    known = variables.visible.positions
     return np.fromiter((known.get(name, -1) for name in names.names), np.int64, len(names))
 
 

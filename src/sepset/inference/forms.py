@@ -217,7 +217,7 @@ class PreparedForms:
         """The forms that a maximum needs; what was found out about them holds for the whole question."""
 
         def make() -> AskedForms:
-            return AskedForms(self.problem, self._parts, self._relevant(over, evidence), evidence, over)
+            return AskedForms(self.problem, self._parts, partial(self._relevant, over, evidence), evidence, over)
 
         return self._questions.get((id(evidence), id(over)), make)  # which it keeps, so that no other has their ids
 

@@ -333,14 +333,14 @@ class AskedForms:
     Attributes:
         problem: the problem.
         parts: the factors of its forms.
-        numbers: the factors that the question needs.
+        find: finds the factors that the question needs.
         evidence: the findings.
         over: the variables whose best values are asked for.
     """
 
     problem: Problem
     parts: FormParts
-    numbers: Collection[int]
+    find: Callable[[], Collection[int]]
     evidence: Evidence
     over: Sequence[int]
 
@@ -355,8 +355,8 @@ class AskedForms:
     @lazy
     def chosen(self) -> dict[int, Semiring]:
         """The forms to be decomposed, for maxima or for sums."""
-        forms, mixed = self.problem.forms, self.mixed
-        used = [i for i, form in enumerate(forms) if form.factors[0] in self.numbers]
+        forms, mixed, numbers = self.problem.forms, self.mixed, self.find()
+        used = [i for i, form in enumerate(forms) if form.factors[0] in numbers]
         return {i: MAX if i in mixed else SUM for i in used if forms[i].is_deferred or i in mixed}
 
     @lazy
@@ -381,20 +381,38 @@ class AskedForms:
     @property
     def has_maxima(self) -> bool:
         """Whether no form is known to have only factors for sums."""
-        pairs = self.codes.items()
-        return all(one is SUM or self.parts.largest(i, codes, one) < math.inf for i, (codes, one) in pairs)
+        if any(self.parts.largest(i, self._codes(i), MAX) == math.inf for i in self._sure):
+            return False
+        chosen = self.chosen.items()
+        return all(one is SUM or self.parts.largest(i, self._codes(i), one) < math.inf for i, one in chosen)
+
+    @lazy
+    def _sure(self) -> list[int]:
+        """Forms that a maximum needs in any case: of an observed child and a parent that is asked for."""
+        known, groups = self.evidence.codes, self.problem.conditionals
+        asked = self._asked.difference(known)
+        pairs = [(i, groups[form.group]) for i, form in enumerate(self.problem.forms) if not form.is_functional]
+        return [i for i, group in pairs if group.child in known and not asked.isdisjoint(group.parents)]
 
     @lazy
     def wide(self) -> WideForms:
         """The forms that have no factors, or only a large table; refused if no search can even begin with them."""
-        price, found = 0.0, {}
-        for i, one in self.chosen.items():
+        groups, forms = self.problem.conditionals, self.problem.forms
+        most = PARENT_NANOSECONDS * sum(len(groups[forms[i].group].parents) for i in self._sure)
+        if most > work_left():  # perhaps they are too many, whatever else is needed
+            self._found(dict.fromkeys(self._sure, MAX))
+        return WideForms(self.problem, self._found(self.chosen), self.evidence, self.over, self.parts)
+
+    def _found(self, chosen: Mapping[int, Semiring]) -> dict[int, Form]:
+        """Those of some forms that have no factors, or only a large table; refused if they are too many."""
+        price, found = 0.0, dict[int, Form]()
+        for i, one in chosen.items():
             if self.parts.has_none(i, self._codes(i), one):
                 found[i] = self.problem.forms[i]
                 price += self._price(i)
                 if price > work_left():
                     self._refuse(found)
-        return WideForms(self.problem, found, self.evidence, self.over, self.parts)
+        return found
 
     def _price(self, i: int) -> float:
         """Time to make what a search needs of a form that no elimination can have as a table; nothing for others."""

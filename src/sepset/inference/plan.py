@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -14,17 +15,20 @@ from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.cache import Slot
 from sepset.base.display import Report, Shown
 from sepset.base.lazy import lazy
+from sepset.base.memory import uncollected
 from sepset.base.text import readable
 from sepset.errors import TooLarge
 from sepset.factors.block import FactorBlock, Single
 from sepset.factors.table import Table
-from sepset.graphs.csr import pairs_within_rows, sorted_pairs
+from sepset.graphs.costs import BITS_OF_ANY_MEMORY, NODES_LOOKED_AT
+from sepset.graphs.csr import csr, near_hub, pairs_within_rows, sorted_pairs
 from sepset.graphs.elimination import GraphElimination
 from sepset.graphs.graph import UndirectedGraph
 from sepset.graphs.names import Names
 from sepset.graphs.ordering import GivenOrder, OrderingMethod, OrderingTask, refuse_matrices
 from sepset.graphs.sweeps import side_by_side
 from sepset.graphs.symbolic import SymbolicElimination, symbolic_elimination
+from sepset.graphs.width import minor_min_width
 from sepset.inference import costs
 from sepset.problem import Block, Problem, Relevant
 from sepset.variables.universe import Universe
@@ -40,6 +44,12 @@ ALONG_CHAINS: Slot[Floats] = Slot("ranks of variables in an order along all chai
 
 MOST_PAIRS = 2**22
 """The most pairs of variables of one factor, in all factors, that are looked at."""
+
+NODES_OF_MINORS = (2**12, 2**14)
+"""The nodes of the parts of a graph whose edges are contracted: that takes some hundredths, or tenths, of a second."""
+
+MINORS: Slot[Ints] = Slot("the part of the whole graph that is hopeless by its minors", size=4)
+"""That of a problem, by the number of neighbors."""
 
 CORES: Slot[Ints] = Slot("pairs of variables in parts where each has many neighbors", size=4)
 """Those of a problem, by the number of neighbors."""
@@ -315,7 +325,7 @@ def refuse_cores(problem: Problem, observed: Collection[int], memory: int) -> No
     Guarantee: only what every order needs is refused.
     Tested by: inference/test_plan.py::test_what_is_refused_has_no_smaller_order
     """
-    least = math.ceil(math.log2(costs.HOPELESS_FACTOR * max(memory, 1) / ENTRY_BYTES))
+    least = _hopeless(memory)
     if problem.conditionals or len(problem.variables) <= least:
         return
     pairs = problem.kept.get(CORES, lambda: core(_pairs(problem), least), key=least)
@@ -332,6 +342,146 @@ def refuse_cores(problem: Problem, observed: Collection[int], memory: int) -> No
         )
 
 
+def _hopeless(memory: int) -> int:
+    """log2 of the number of entries from which tables are far beyond the memory."""
+    return math.ceil(math.log2(costs.HOPELESS_FACTOR * max(memory, 1) / ENTRY_BYTES))
+
+
+def refuse_minors(
+    problem: Problem, targets: Sequence[int] | None, observed: Collection[int], memory: int | None = None
+) -> None:
+    r"""Raise if every order needs tables far beyond the memory, as minors of a part of the graph show.
+
+    Neither leaving out nodes nor contracting edges makes the treewidth larger. If all nodes of such a minor have at
+    least $k$ neighbors, or if it is a grid of $k$ rows and columns, each order has a clique of $k + 1$ variables. The
+    graph is that of the ancestors of what is asked or observed; this is for problems without zeros near the part.
+
+    It takes no compiled kernels: for questions that come before these are loaded.
+
+    Args:
+        targets: what is asked for; none for the probability of the evidence, None for all marginals.
+        memory: the largest number of bytes; by default those of any machine, for a plan that is only looked at.
+
+    Reference: Gogate & Dechter (2004), minor-min-width.
+    Guarantee: only what every order needs is refused.
+    Tested by: inference/test_plan.py::test_minors_refuse_only_what_every_order_needs
+    """
+    num, is_large = problem.num_visible, problem.num_visible > costs.VARIABLES_ALWAYS_PLANNED
+    least = int(BITS_OF_ANY_MEMORY) if memory is None else _hopeless(memory)
+    if num < max(least, costs.VARIABLES_OF_MINORS if memory else NODES_LOOKED_AT):
+        return
+    if num < len(problem.variables) and not (is_large and len(problem.chains)):
+        return
+    part = problem.kept.get(MINORS, lambda: _minor(_needed_pairs(problem, None, ()), (), least), key=least)
+    if not len(part):
+        return
+    if targets is None and not is_large:  # any will do, as each is asked for: one that may have many ancestors
+        targets = [g.child for g in problem.conditionals[-1:] if g.child not in observed]
+    if targets is not None or len(observed):
+        part = _minor(_needed_pairs(problem, targets, observed), targets or (), least)
+    if len(part) and (is_large or all(map(_is_positive, _blocks_of(problem, part)))):
+        limit = "no machine has these" if memory is None else f"the limit is {readable(memory)}"
+        raise TooLarge(
+            f"Every elimination order needs tables of more than 2^{least} entries ({readable(ENTRY_BYTES * 2**least)} "
+            f"at 8 bytes each), as a part of {len(part):,} variables shows; {limit}. Observe more variables, ask for "
+            "fewer targets, or use an approximate method, such as LoopyBP."
+        )
+
+
+def _needed_pairs(problem: Problem, targets: Sequence[int] | None, observed: Collection[int]) -> Ints:
+    """The pairs of variables that are neighbors in what a question needs, in which chains are contracted.
+
+    Args:
+        targets: what is asked for; None for all variables.
+    """
+    is_needed, is_kept = np.ones(len(problem.variables), bool), np.ones(len(problem.variables), bool)
+    factors = None
+    if targets is not None:
+        is_needed, factors = problem.ancestral((*targets, *observed))
+    is_kept[list(observed)] = False
+    if len(problem.chains):
+        return _family_pairs(problem, is_needed, is_kept)
+    pairs = _pairs(problem, factors)
+    return pairs[is_kept[pairs].all(axis=1)]
+
+
+def _family_pairs(problem: Problem, is_needed: Bools, is_kept: Bools) -> Ints:
+    """The pairs of variables with several states in a table, and those of a chain, as one node, with its parents.
+
+    A chain has the number of its child, and is there even if that is observed.
+    """
+    start, members, _ = problem.families
+    num, sizes = problem.num_visible, np.diff(start)
+    is_chain, is_other = np.zeros(len(sizes), bool), np.zeros(len(sizes), bool)
+    is_chain[problem.chains] = True
+    is_other[[problem.conditionals[form.group].child for form in problem.forms if form.is_deferred]] = True
+    owner, is_own = np.repeat(np.arange(len(sizes)), sizes), members < num
+    is_other[owner[~is_own]] = True
+    is_inside = is_own & is_needed[owner] & is_kept[members] & (problem.variables.cards > 1)[members]
+    is_star = is_inside & is_chain[owner] & (members != owner)
+    stars = np.stack([owner[is_star], members[is_star]], axis=1)
+    is_table = is_inside & ~is_chain[owner] & ~is_other[owner]
+    counts = np.bincount(owner[is_table], minlength=num)
+    cliques = pairs_within_rows((np.append(0, counts.cumsum()), members[is_table].astype(np.int32)))
+    return sorted_pairs(np.sort(np.concatenate([stars, cliques]), axis=1), num)
+
+
+def _minor(pairs: Ints, targets: Sequence[int], least: int) -> Ints:
+    """The nodes of a connected part, with the targets if there are any, whose treewidth is at least so large."""
+    side, num = grid_side(pairs), int(pairs.max(initial=-1)) + 1
+    if side >= least and not len(targets):
+        return np.unique(pairs)
+    near = near_hub(csr(pairs.reshape(-1), pairs[:, ::-1].reshape(-1), num), num) if len(pairs) else pairs[:0, 0]
+    if len(targets) and not np.isin(targets, near).any():
+        return near[:0]
+    if side >= least:
+        return near
+    number = np.full(num, len(near))
+    number[near] = np.arange(len(near))
+    largest = number[pairs].max(axis=1)
+    sizes = [size for size in NODES_OF_MINORS if size < len(near)] or [len(near)]
+    parts = ((near[:size], number[pairs[largest < size]]) for size in sizes)
+    return next((part for part, own in parts if contracted_width(own, len(part), least) >= least), near[:0])
+
+
+def contracted_width(pairs: Ints, num_nodes: int, enough: int) -> int:
+    """A lower bound of the treewidth: the most neighbors that all nodes have after some contractions, up to a bound."""
+    start, members = csr(pairs.reshape(-1), pairs[:, ::-1].reshape(-1), num_nodes)
+    ends, flat = start.tolist(), members.tolist()
+    rows = {v: set(flat[i:j]) for v, (i, j) in enumerate(itertools.pairwise(ends))}
+    with uncollected():
+        return minor_min_width(rows, enough=enough)
+
+
+def grid_side(pairs: Ints) -> int:
+    """The shorter side of a grid whose nodes are numbered row by row, if the sorted pairs contain one; else zero.
+
+    >>> grid_side(np.array([(0, 1), (0, 3), (1, 2), (1, 4), (2, 5), (3, 4), (4, 5)]))
+    2
+    """
+    steps = pairs[:, 1] - pairs[:, 0]
+    counts = np.bincount(steps[steps > 1]) if len(pairs) else steps
+    if not len(counts) or not (steps == 1).any():
+        return 0
+    width, first = int(counts.argmax()), int(pairs.min())
+    height = (int(pairs.max()) + 1 - first) // width
+    right, below = (np.zeros((height, width), bool) for _ in range(2))
+    for found, step in ((right, 1), (below, width)):
+        place = pairs[steps == step, 0] - first
+        found.reshape(-1)[place[place < height * width]] = True
+    is_whole = right[:, :-1].all(axis=1) & np.append(below[:-1].all(axis=1), True)
+    return min(width, height) if is_whole.all() else 0
+
+
+def _blocks_of(problem: Problem, part: Ints) -> list[Block]:
+    """The blocks of factors that have variables of a part."""
+    start, members = problem.scopes
+    is_inside = np.zeros(len(problem.variables), bool)
+    is_inside[part] = True
+    near = np.repeat(np.arange(len(start) - 1), np.diff(start))[is_inside[members]]
+    return [problem.blocks[i] for i in np.unique(np.searchsorted(problem.offsets, near, "right") - 1).tolist()]
+
+
 def core(pairs: Ints, least: int) -> Ints:
     """The pairs among nodes that have at least so many neighbors among them.
 
@@ -346,9 +496,17 @@ def core(pairs: Ints, least: int) -> Ints:
     return pairs
 
 
-def _pairs(problem: Problem) -> Ints:
-    """The pairs of variables with several states that share a factor; none if they are too many to be looked at."""
+def _pairs(problem: Problem, factors: Ints | None = None) -> Ints:
+    """The pairs of variables with several states that share a factor; none if they are too many to be looked at.
+
+    Args:
+        factors: the numbers of those that count; all by default.
+    """
     start, members = problem.scopes
+    if factors is not None:
+        is_kept = np.zeros(len(start) - 1, bool)
+        is_kept[factors] = True
+        members, start = members[np.repeat(is_kept, np.diff(start))], np.append(0, np.diff(start)[is_kept].cumsum())
     sizes = np.diff(start)
     if int((sizes * (sizes - 1)).sum()) > 2 * MOST_PAIRS:
         return np.zeros((0, 2), np.int64)

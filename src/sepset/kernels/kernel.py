@@ -117,6 +117,13 @@ def _kind(module: str | None) -> str:
 
 
 METERS = Meters()
+
+
+def are_loaded(kind: str = QUESTIONS) -> bool:
+    """Whether the compiled kernels of a kind answer, so that nothing waits for them."""
+    return METERS.of(kind).is_loaded
+
+
 _KERNELS: list[Kernel] = []
 _PLAIN: dict[str, dict[str, Any]] = {}
 

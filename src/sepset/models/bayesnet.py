@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats
+from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import generator
 from sepset.base.equality import same_value
 from sepset.base.frozen import made
@@ -23,12 +23,12 @@ from sepset.cpds.discrete import ChainedCPD
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, NotApplicable, ScopeError, SepsetError
 from sepset.factors.algebra import Columns, check_sizes
-from sepset.factors.chains import BY_NAME, Line
+from sepset.factors.chains import BY_NAME, LatePlaces, Line
 from sepset.factors.labels import name_of
 from sepset.graphs.graph import DAG, UndirectedGraph, ancestors, moralize
 from sepset.graphs.pictures.sketch import Box, Sketch
 from sepset.models.drawing import BLANK, Drawing
-from sepset.models.lines import line_through
+from sepset.models.lines import NARROW, line_through
 from sepset.models.model import NamedModel, is_cpd
 from sepset.models.networkproblem import network_problem
 from sepset.problem import Problem
@@ -177,7 +177,7 @@ class BayesNet(NamedModel):
 
     @lazy
     def _ancestral(self) -> tuple[CPD, ...]:
-        return tuple(self._by_name[n] for n in self.dag.topological_order)
+        return tuple([self.cpds[i] for i in self.dag.topological_ids.tolist()])
 
     def log_probability(self, data: object) -> Floats:
         r"""$\log P(\mathbf x)$ of every row of data; zero probability is $-\infty$.
@@ -344,7 +344,18 @@ class BayesNet(NamedModel):
     @lazy
     def line(self) -> Line:
         """The line along which the chains of wide CPDs run, which depends on the other CPDs; empty without any."""
-        return line_through(self._ancestral) if self._chained else BY_NAME
+        if not any(type(cpd) in self._chained and len(cpd.parents) > NARROW for cpd in self.cpds):
+            return BY_NAME
+        return Line(LatePlaces(self._places_in_line))
+
+    def _places_in_line(self) -> Mapping[str, int]:
+        is_sorted = bool((np.diff(self.dag.topological_ids) > 0).all())
+        return line_through(self._ancestral, (self.variables, self._parent_places) if is_sorted else None).places
+
+    @lazy
+    def _parent_places(self) -> Ints:
+        """The positions of all parents, CPD by CPD."""
+        return self.variables.found_places([v for cpd in self.cpds for v in cpd.parents])
 
     def along(self, line: Line) -> BayesNet:
         """The network with its chains along a line; those that have one keep it."""
@@ -362,7 +373,9 @@ class BayesNet(NamedModel):
         return self.along(self.line) if self._chained else self
 
     def _build(self) -> Problem:
-        return network_problem(self.variables, self.lined_up.cpds if self._chained else self.cpds)
+        if not self._chained:
+            return network_problem(self.variables, self.cpds)
+        return network_problem(self.variables, self.lined_up.cpds, self._parent_places)
 
     def _sketch(self) -> Sketch:
         found = replace(self.dag._sketch(), name=self.name)

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from sepset.base.arraytypes import Ints
+from sepset.base.arraytypes import Bools, Ints
 from sepset.cpds.cpd import CPD
 from sepset.cpds.discrete import ChainedCPD
 from sepset.factors.algebra import AnyVariable
 from sepset.factors.chains import BY_NAME, Line, by_name
 from sepset.graphs.csr import pairs_within_rows
 from sepset.graphs.lines import line_of
+from sepset.variables.universe import Universe
 
 NARROW = 2
 """The number of parents up to which a CPD is a table rather than a chain."""
@@ -22,7 +23,7 @@ MOST_JOINED = 32
 """The most variables of one factor that are all joined with each other."""
 
 
-def line_through(cpds: Sequence[CPD]) -> Line:
+def line_through(cpds: Sequence[CPD], known: tuple[Universe, Ints] | None = None) -> Line:
     """A line from side to side of a network, with variables that share a factor near each other.
 
     The parents of a chain are joined with its child alone, those of other CPDs with each other too. Only ties go by
@@ -30,6 +31,7 @@ def line_through(cpds: Sequence[CPD]) -> Line:
 
     Args:
         cpds: of the network, parents before children.
+        known: the variables, and the positions of all parents, CPD by CPD; looked up if they are not at hand.
 
     Cost: that of building the network; nothing if no CPD can be a chain.
     Guarantee: heuristic, deterministic.
@@ -44,25 +46,44 @@ def line_through(cpds: Sequence[CPD]) -> Line:
     {'b': 0, 'd': 1, 'c': 2, 'a': 3}
     """
     chained = {kind for kind in set(map(type, cpds)) if issubclass(kind, ChainedCPD)}
-    wide = [cpd for cpd in cpds if type(cpd) in chained and len(cpd.parents) > NARROW] if chained else []
-    if not wide:
+    is_wide = [type(cpd) in chained and len(cpd.parents) > NARROW for cpd in cpds] if chained else []
+    if not any(is_wide):
         return BY_NAME
-    names, others = _sorted_names(cpds, wide)
-    chains = [(*cpd.parents, cpd.child) for cpd in wide]
-    found = {id(cpd) for cpd in wide}
-    scopes = [scope for cpd in cpds if id(cpd) not in found for scope in _scopes(cpd)]
-    number = dict(zip((*names, *others), itertools.count(), strict=False))
-    start, members = _numbered([*chains, *scopes], number)
-    ends = start[: len(chains) + 1].tolist()
-    pairs = _joined(start[len(chains) :], members)
-    places = line_of(pairs, [members[i:j] for i, j in itertools.pairwise(ends)], len(number))
+    variables, parents = known or _looked_up(cpds)
+    start, chains = _chains(cpds, np.array(is_wide), variables, parents)
+    names, number = _sorted_names(np.delete(chains, start[1:] - 1), variables)
+    others = [cpd for cpd, is_chain in zip(cpds, is_wide, strict=True) if cpd.parents and not is_chain]
+    scopes = [scope for cpd in others for scope in _scopes(cpd)]
+    pairs, num = _joined(scopes, number, variables)
+    ends, members = start.tolist(), number[chains]
+    places = line_of(pairs, [members[i:j] for i, j in itertools.pairwise(ends)], num)
     return Line({names[i]: place for place, i in enumerate(np.argsort(places[: len(names)], kind="stable").tolist())})
 
 
-def _sorted_names(cpds: Sequence[CPD], wide: Sequence[CPD]) -> tuple[list[str], list[str]]:
-    """The names of the parents of wide CPDs, and of all other variables."""
-    causes = {p.name for cpd in wide for p in cpd.parents}
-    return sorted(causes, key=by_name), sorted({cpd.child.name for cpd in cpds} - causes)
+def _looked_up(cpds: Sequence[CPD]) -> tuple[Universe, Ints]:
+    """The variables of some CPDs, and the positions of their parents."""
+    variables = Universe({cpd.child.name: cpd.child for cpd in cpds}.values())
+    return variables, variables.found_places([v for cpd in cpds for v in cpd.parents])
+
+
+def _chains(cpds: Sequence[CPD], is_wide: Bools, variables: Universe, parents: Ints) -> tuple[Ints, Ints]:
+    """The parents of wide CPDs, each with the child at the end, as compressed rows of positions."""
+    num = np.fromiter([len(cpd.parents) for cpd in cpds], np.int64, len(cpds))
+    ends = num[is_wide].cumsum()
+    children = variables.places([cpd.child for cpd, is_chain in zip(cpds, is_wide.tolist(), strict=True) if is_chain])
+    return np.append(0, ends + np.arange(1, len(ends) + 1)), np.insert(parents[np.repeat(is_wide, num)], ends, children)
+
+
+def _sorted_names(causes: Ints, variables: Universe) -> tuple[list[str], Ints]:
+    """The names of the parents of wide CPDs, and a number for each variable: first of these, then of all others."""
+    names, is_cause = variables.names, np.zeros(len(variables), bool)
+    is_cause[causes] = True
+    first = sorted([names[i] for i in np.flatnonzero(is_cause).tolist()], key=by_name)
+    rest = sorted([names[i] for i in np.flatnonzero(~is_cause).tolist()])
+    order = np.fromiter(map(variables.positions.__getitem__, itertools.chain(first, rest)), np.int64, len(names))
+    number = np.empty(len(names), np.int64)
+    number[order] = np.arange(len(names))
+    return first, number
 
 
 def _scopes(cpd: CPD) -> Iterable[Sequence[AnyVariable]]:
@@ -72,24 +93,21 @@ def _scopes(cpd: CPD) -> Iterable[Sequence[AnyVariable]]:
     return [factor.scope for factor in cpd.factors()]
 
 
-def _numbered(scopes: Sequence[Sequence[AnyVariable]], number: dict[str, int]) -> tuple[Ints, Ints]:
-    """The scopes as compressed rows of numbers; auxiliaries have the numbers after all others."""
+def _joined(scopes: Sequence[Sequence[AnyVariable]], number: Ints, variables: Universe) -> tuple[Ints, int]:
+    """All pairs of members of the same scope, only neighbors of long ones, in numbers; and how many of these there are.
+
+    Auxiliaries have the numbers after all others.
+    """
     start = np.fromiter(itertools.accumulate(map(len, scopes), initial=0), np.int64, len(scopes) + 1)
+    known = dict(zip(variables.names, number.tolist(), strict=True)) if scopes else {}
     flat = [v.name for scope in scopes for v in scope]
-    try:
-        return start, np.fromiter(map(number.__getitem__, flat), np.int64, len(flat))
-    except KeyError:
-        for name in flat:
-            number.setdefault(name, len(number))
-        return start, np.fromiter(map(number.__getitem__, flat), np.int64, len(flat))
-
-
-def _joined(start: Ints, members: Ints) -> Ints:
-    """All pairs of members of the same row; only neighbors of long ones."""
+    for name in flat:
+        known.setdefault(name, len(known))
+    own = np.fromiter(map(known.__getitem__, flat), np.int64, len(flat))
     sizes = np.diff(start)
     in_long = np.repeat(sizes > MOST_JOINED, sizes)
-    row, own = np.repeat(np.arange(len(sizes)), sizes), members[start[0] :]
-    short = np.append(0, np.cumsum(sizes[sizes <= MOST_JOINED]))
+    row, short = np.repeat(np.arange(len(sizes)), sizes), np.append(0, np.cumsum(sizes[sizes <= MOST_JOINED]))
     is_next = in_long[1:] & (row[1:] == row[:-1])
     long = np.stack([own[:-1][is_next], own[1:][is_next]], axis=1)
-    return np.concatenate([pairs_within_rows((short, own[~in_long].astype(np.int32))), long])
+    pairs = np.concatenate([pairs_within_rows((short, own[~in_long].astype(np.int32))), long])
+    return pairs, max(len(known), len(number))

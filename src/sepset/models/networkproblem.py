@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, overload
 
@@ -16,34 +15,34 @@ import numpy as np
 
 from sepset.base.arraytypes import Ints
 from sepset.base.frozen import fill, read_only
+from sepset.base.lazy import lazy
 from sepset.cpds.cpd import CPD
 from sepset.cpds.discrete import ChainedCPD
+from sepset.cpds.table import TableCPD
 from sepset.factors.block import single_blocks
 from sepset.factors.decomposition import Decomposition
 from sepset.problem import Block, ConditionalGroup, Deferred, Form, Problem, filled_form
 from sepset.variables.universe import ExtendedUniverse, Universe
 
 
-def network_problem(variables: Universe, cpds: Sequence[CPD]) -> Problem:
+def network_problem(variables: Universe, cpds: Sequence[CPD], parents: Ints | None = None) -> Problem:
     """The problem of the CPDs of these variables, in their order.
+
+    Args:
+        parents: the positions of all parents, CPD by CPD; looked up if they are not at hand.
 
     Guarantee: exact.
     Tested by: models/test_networkproblem.py::test_problem_is_that_of_factors_made_at_once
     """
     levels = [cpd.num_levels if isinstance(cpd, ChainedCPD) else 0 for cpd in cpds]
-    parts = [None if level else cpd.decomposition() for cpd, level in zip(cpds, levels, strict=True)]
-    is_whole = [_is_whole(part, cpd) for cpd, part in zip(cpds, parts, strict=True)]
-    if all(is_whole):
-        return _of_whole_factors(variables, cpds, [part.factors[0] for part in parts if part is not None])
-    outline, parents = Outline(variables, cpds), _parents(variables, cpds)
-    for child, (cpd, part, level) in enumerate(zip(cpds, parts, levels, strict=True)):
-        if level:
-            outline.add_chain(cpd, parents[child], level)
-        elif part is None or is_whole[child]:
-            outline.add_whole(cpd, part, parents[child])
-        else:
-            outline.add_part(cpd, part, parents[child])
-    return outline.problem()
+    is_late = [level > 0 or type(cpd) is TableCPD for cpd, level in zip(cpds, levels, strict=True)]
+    parts: dict[int, Any] = {i: cpds[i].decomposition() for i, is_known in enumerate(is_late) if not is_known}
+    if not any(levels) and all(_is_whole(part, cpds[i]) for i, part in parts.items()):
+        made: list[Any] = [parts[i].factors[0] if i in parts else cpd.factors()[0] for i, cpd in enumerate(cpds)]
+        return _of_whole_factors(variables, cpds, made)
+    if parents is None:
+        parents = variables.found_places([v for cpd in cpds for v in cpd.parents])
+    return Outline(variables, cpds, np.array(levels, np.int64), parts, parents).problem()
 
 
 def _is_whole(part: Decomposition | None, cpd: CPD) -> bool:
@@ -59,121 +58,173 @@ def _of_whole_factors(variables: Universe, cpds: Sequence[CPD], factors: Sequenc
     return Problem.of_conditionals(variables, factors, scopes=(start, members))
 
 
-def _parents(variables: Universe, cpds: Sequence[CPD]) -> list[tuple[int, ...]]:
-    """The positions of the parents of each CPD."""
-    flat = variables.found_places([v for cpd in cpds for v in cpd.parents]).tolist()
-    ends = itertools.accumulate((len(cpd.parents) for cpd in cpds), initial=0)
-    return [tuple(flat[i:j]) for i, j in itertools.pairwise(ends)]
-
-
-@dataclass(eq=False)
 class Outline:
-    """The scopes of all factors of a network, and who makes them; CPDs are added one after the other.
+    """The scopes of all factors of a network, and who makes them.
 
-    Attributes:
+    Args:
         variables: of the network.
         cpds: of these variables.
-        factors: for each CPD so far its factors, None if they wait for evidence, or who makes them.
-        cards: the numbers of states of the auxiliaries.
-        sizes: the number of variables of each factor.
-        members: their positions, one factor after the other.
-        ranks: the place of each variable in the lines of chains, -1 if it has none.
+        levels: the states of the auxiliaries of each chain, whose factors are made later; zero for other CPDs.
+        parts: the factors of the others but tables, None if they wait for evidence.
+        parents: the positions of all parents, CPD by CPD.
     """
 
-    variables: Universe
-    cpds: Sequence[CPD]
-    factors: list[Decomposition | CPD | None] = field(default_factory=list)
-    cards: list[int] = field(default_factory=list)
-    sizes: list[int] = field(default_factory=list)
-    members: list[int] = field(default_factory=list)
-    groups: list[ConditionalGroup] = field(default_factory=list)
-    forms: list[Form] = field(default_factory=list)
-    functions: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    ranks: dict[int, list[int]] = field(default_factory=dict)
-
-    @property
-    def _num_variables(self) -> int:
-        """Those so far."""
-        return len(self.variables) + len(self.cards)
-
-    def add_whole(self, cpd: CPD, part: Decomposition | None, parents: tuple[int, ...]) -> None:
-        """Add a CPD that is one factor over its scope; None if that waits for evidence."""
-        child = len(self.groups)
-        self.members += (*parents, child)
-        self.groups.append(ConditionalGroup(child, parents, (len(self.sizes),), ()))
-        self.sizes.append(len(parents) + 1)
-        self.factors.append(part)
-        if part is None:
-            self.forms.append(Form(cpd, self.groups[-1].factors, child, is_deferred=True))  # type: ignore[arg-type]
-
-    def add_part(self, cpd: CPD, part: Decomposition, parents: tuple[int, ...]) -> None:
-        """Add factors over the variables of a CPD and auxiliaries."""
-        num, child = self._num_variables, len(self.groups)
-        place = dict(zip(cpd.parents, parents, strict=True)) | {cpd.child: child}
-        place |= {a: num + i for i, a in enumerate(part.auxiliaries)}
-        self.members += [place[v] for factor in part.factors for v in factor.scope]
-        self.sizes += [len(factor.scope) for factor in part.factors]
-        self.functions |= {place[a]: tuple([place[v] for v in f]) for a, f in part.functions.items()}
-        self._add_group(part, parents, len(part.factors), len(part.auxiliaries))
-        self.cards += [a.num_states for a in part.auxiliaries]
-        if part.auxiliaries and not part.is_functional:
-            self.forms.append(Form(cpd, self.groups[-1].factors, child))  # type: ignore[arg-type]
-
-    def add_chain(self, cpd: CPD, parents: tuple[int, ...], levels: int) -> None:
-        """Add links that are made later: the first parent and end, then an end, the next parent and the next end."""
-        num, child, order = self._num_variables, len(self.groups), self._in_line(cpd, parents)
-        ends = (*range(num, num + len(parents) - 1), child)
-        self.members += (order[0], ends[0])
-        self.members += itertools.chain.from_iterable(zip(ends, order[1:], ends[1:], strict=False))
-        self.sizes += (2, *itertools.repeat(3, len(order) - 1))
-        self._add_group(cpd, parents, len(order), len(order) - 1)
-        self.cards += itertools.repeat(levels, len(order) - 1)
-        self.forms.append(Form(cpd, self.groups[-1].factors, child))  # type: ignore[arg-type]
-
-    def _add_group(
-        self, made: Decomposition | CPD | None, parents: tuple[int, ...], num_factors: int, num_hidden: int
+    def __init__(
+        self,
+        variables: Universe,
+        cpds: Sequence[CPD],
+        levels: Ints,
+        parts: dict[int, Decomposition | None],
+        parents: Ints,
     ) -> None:
-        """Add a conditional, whose factors were added before, and whose auxiliaries will be."""
-        last, num = len(self.sizes), self._num_variables
-        numbers, hidden = tuple(range(last - num_factors, last)), tuple(range(num, num + num_hidden))
-        self.groups.append(ConditionalGroup(len(self.groups), parents, numbers, hidden))
-        self.factors.append(made)
-
-    def _in_line(self, cpd: CPD, parents: tuple[int, ...]) -> list[int]:
-        """The parents of a chain along its line, which the chains of a network share."""
-        assert isinstance(cpd, ChainedCPD)  # as all that have levels
-        places = self.ranks.get(id(cpd.line))
-        if places is None:
-            names = self.variables.names
-            places = self.ranks[id(cpd.line)] = [cpd.line.places.get(name, -1) for name in names]
-        found = sorted(parents, key=places.__getitem__)
-        return found if places[found[0]] >= 0 else [parents[i] for i in cpd.line.order(cpd.parents)]
+        self.variables, self.cpds, self._levels, self._parents = variables, cpds, levels, parents
+        self._deferred = {i for i, part in parts.items() if part is None}
+        self._split = {i: part for i, part in parts.items() if part is not None and not _is_whole(part, cpds[i])}
+        self._num_parents = np.fromiter([len(cpd.parents) for cpd in cpds], np.int64, len(cpds))
+        self._parts = parts
 
     def problem(self) -> Problem:
         """The problem, with factors that are made when they are read."""
-        start = np.append(0, np.array(self.sizes, np.int64).cumsum())
-        members = np.array(self.members, np.int64)
-        self.members, self.sizes = [], []
+        forms = [self._form(i) for i in sorted({*np.flatnonzero(self._levels).tolist(), *self._deferred, *self._split})]
         made = Problem(
-            ExtendedUniverse(self.variables, self.cards, self._auxiliaries) if self.cards else self.variables,
-            LateBlocks(self, start, read_only(members)),
+            ExtendedUniverse(self.variables, cards, self._auxiliaries) if (cards := self._cards()) else self.variables,
+            LateBlocks(self),
             conditionals=tuple(self.groups),
             num_visible=len(self.variables),
-            functions=self.functions,
-            forms=tuple(self.forms),
-            is_built=not any(form.is_deferred for form in self.forms),
+            functions=self._functions(),
+            forms=tuple([form for form in forms if form is not None]),
+            is_built=not self._deferred,
         )
-        return fill(made, scopes=(start, members), offsets=np.arange(len(start)))
+        return fill(made, offsets=np.arange(self._first_factors[-1] + 1), chains=np.flatnonzero(self._levels))
+
+    @lazy
+    def groups(self) -> list[ConditionalGroup]:
+        """The conditional of each CPD."""
+        parents, starts = self._parents.tolist(), _starts(self._num_parents).tolist()
+        numbers, hidden = self._first_factors.tolist(), self._first_hidden.tolist()
+        rows = zip(*map(itertools.pairwise, (starts, numbers, hidden)), strict=True)
+        return [
+            ConditionalGroup(child, tuple(parents[i:j]), tuple(range(*of)), tuple(range(*inside)))
+            for child, ((i, j), of, inside) in enumerate(rows)
+        ]
+
+    @lazy
+    def _first_factors(self) -> Ints:
+        """The number of the first factor of each CPD, and of all factors."""
+        num = np.where(self._levels > 0, self._num_parents, 1)
+        for i, part in self._split.items():
+            num[i] = len(part.factors)
+        return _starts(num)
+
+    @lazy
+    def _first_hidden(self) -> Ints:
+        """The position of the first auxiliary of each CPD, and the number of all variables."""
+        num = np.where(self._levels > 0, self._num_parents - 1, 0)
+        for i, part in self._split.items():
+            num[i] = len(part.auxiliaries)
+        return _starts(num) + len(self.variables)
+
+    def _cards(self) -> list[int]:
+        """The numbers of states of the auxiliaries."""
+        levels = np.repeat(self._levels, np.diff(self._first_hidden)).tolist()
+        for i, part in self._split.items():
+            first = int(self._first_hidden[i]) - len(self.variables)
+            levels[first : first + len(part.auxiliaries)] = [a.num_states for a in part.auxiliaries]
+        return levels
+
+    @lazy
+    def scopes(self) -> tuple[Ints, Ints]:
+        """The scopes of all factors as compressed rows; the line of the network is not looked for before.
+
+        Those of a chain are the first parent and end, then an end, the next parent and the next end.
+        """
+        is_chain, inside = self._levels > 0, {i: self._inside(i) for i in self._split}
+        num = np.where(is_chain, 3 * self._num_parents - 1, self._num_parents + 1)
+        for i, scopes in inside.items():
+            num[i] = sum(map(len, scopes))
+        first, sizes = _starts(num), np.full(self._first_factors[-1], 3)
+        members = np.empty(first[-1], np.int64)
+        whole = np.setdiff1d(np.flatnonzero(~is_chain), [*inside])
+        sizes[self._first_factors[whole]] = self._num_parents[whole] + 1
+        members[_after(first[whole], self._num_parents[whole])] = self._parents[self._places_of(whole)]
+        members[first[whole] + self._num_parents[whole]] = whole
+        if is_chain.any():
+            self._link(np.flatnonzero(is_chain), first, sizes, members)
+        for i, scopes in inside.items():
+            sizes[self._first_factors[i] : self._first_factors[i + 1]] = [*map(len, scopes)]
+            members[first[i] : first[i + 1]] = [*itertools.chain.from_iterable(scopes)]
+        return _starts(sizes), read_only(members)
+
+    def _link(self, chains: Ints, first: Ints, sizes: Ints, members: Ints) -> None:
+        """Fill in the scopes of chains, whose members begin at `first`."""
+        num = self._num_parents[chains]
+        sizes[self._first_factors[chains]] = 2
+        place = _after(np.zeros_like(chains), num)
+        at, end = np.repeat(first[chains], num) + 3 * place, np.repeat(self._first_hidden[chains], num) + place
+        is_last = place == np.repeat(num, num) - 1
+        end[is_last] = chains
+        members[at], members[at + 1] = self._in_line(chains), end
+        members[at[~is_last] + 2] = end[~is_last]
+
+    def _in_line(self, chains: Ints) -> Ints:
+        """The parents of chains along their lines, which most chains of a network share."""
+        cpds: Any = [self.cpds[i] for i in chains.tolist()]
+        num, parents = self._num_parents[chains], self._parents[self._places_of(chains)]
+        ranks, starts = np.full(len(parents), -1), _starts(num)
+        lines, which = {id(cpd.line): cpd.line for cpd in cpds}, np.array([id(cpd.line) for cpd in cpds])
+        for key, line in lines.items():
+            known, is_own = line.places, np.repeat(which == key, num)
+            places = np.array([known.get(name, -1) for name in self.variables.names], np.int64)
+            ranks[is_own] = places[parents[is_own]]
+        for i in np.flatnonzero(np.minimum.reduceat(ranks, starts[:-1]) < 0).tolist():  # some have no place in it
+            ranks[starts[i] : starts[i + 1]] = np.argsort(cpds[i].line.order(cpds[i].parents))
+        return np.asarray(parents[np.lexsort((ranks, np.repeat(np.arange(len(num)), num)))])
+
+    def _places_of(self, which: Ints) -> Ints:
+        """The places of the parents of some CPDs among all parents."""
+        return _after(_starts(self._num_parents)[which], self._num_parents[which])
+
+    def _place(self, i: int) -> dict[Any, int]:
+        """The positions of the variables and auxiliaries of a CPD."""
+        group, cpd, part = self.groups[i], self.cpds[i], self._split[i]
+        hidden = zip(part.auxiliaries, group.auxiliaries, strict=True)
+        return dict(zip(cpd.parents, group.parents, strict=True)) | {cpd.child: i} | dict(hidden)
+
+    def _inside(self, i: int) -> list[list[int]]:
+        """The scopes of factors over the variables of a CPD and auxiliaries."""
+        place = self._place(i)
+        return [[place[v] for v in factor.scope] for factor in self._split[i].factors]
+
+    def _functions(self) -> dict[int, tuple[int, ...]]:
+        """For each auxiliary that is a function of other variables, those."""
+        places = [(part.functions, self._place(i)) for i, part in self._split.items() if part.functions]
+        return {place[a]: tuple([place[v] for v in f]) for functions, place in places for a, f in functions.items()}
+
+    def _form(self, i: int) -> Form | None:
+        """A CPD as a function that chooses its factors, if they depend on the question."""
+        part, is_deferred = self._split.get(i), i in self._deferred
+        if part is not None and (part.is_functional or not part.auxiliaries):
+            return None
+        return Form(self.cpds[i], self.groups[i].factors, i, is_deferred=is_deferred)  # type: ignore[arg-type]
 
     def part(self, child: int) -> Decomposition | None:
         """The factors of a CPD, made now; None if they wait for evidence."""
-        part = self.factors[child]
-        if part is not None and not isinstance(part, Decomposition):
-            part = self.factors[child] = part.decomposition()
-        return part
+        if child not in self._parts:
+            self._parts[child] = self.cpds[child].decomposition()
+        return self._parts[child]
 
     def _auxiliaries(self) -> Iterator[Any]:
-        return (a for i in range(len(self.groups)) if (part := self.part(i)) is not None for a in part.auxiliaries)
+        return (a for i in range(len(self.cpds)) if (part := self.part(i)) is not None for a in part.auxiliaries)
+
+
+def _starts(sizes: Ints) -> Ints:
+    """Where each of some rows of these sizes begins, and where the last ends."""
+    return np.append(0, np.cumsum(sizes))
+
+
+def _after(starts: Ints, sizes: Ints) -> Ints:
+    """The places of rows of these sizes, one row after the other, each from its start on."""
+    return np.asarray(np.arange(sizes.sum()) + np.repeat(starts - sizes.cumsum() + sizes, sizes))
 
 
 class LateBlocks(Sequence[Block]):
@@ -181,23 +232,28 @@ class LateBlocks(Sequence[Block]):
 
     Args:
         outline: what makes them.
-        start, members: the scopes of all factors as compressed rows.
     """
 
-    def __init__(self, outline: Outline, start: Ints, members: Ints) -> None:
-        self._outline, self._start, self._members = outline, start, members
-        self._made: list[Block | None] = [None] * (len(start) - 1)
+    def __init__(self, outline: Outline) -> None:
+        self._outline = outline
         self._first = [group.factors[0] for group in outline.groups]
+        self._made: list[Block | None] = [None] * (outline.groups[-1].factors[-1] + 1)
+
+    @property
+    def scopes(self) -> tuple[Ints, Ints]:
+        """The scopes of all factors as compressed rows."""
+        return self._outline.scopes
 
     def _make(self, child: int) -> None:
         """Make those of one CPD."""
         outline, numbers = self._outline, self._outline.groups[child].factors
-        start, part = self._start[numbers[0] : numbers[-1] + 2], outline.part(child)
+        (start, members), part = self.scopes, outline.part(child)
+        start = start[numbers[0] : numbers[-1] + 2]
         if part is None:
-            scope = self._members[None, start[0] : start[1]]
+            scope = members[None, start[0] : start[1]]
             self._made[numbers[0]] = Deferred(scope, partial(filled_form, outline.cpds[child]))  # type: ignore[arg-type]
         else:
-            self._made[numbers[0] : numbers[-1] + 1] = single_blocks(part.factors, start, self._members)  # type: ignore[arg-type]
+            self._made[numbers[0] : numbers[-1] + 1] = single_blocks(part.factors, start, members)  # type: ignore[arg-type]
 
     def __len__(self) -> int:
         return len(self._made)

@@ -260,6 +260,11 @@ class Universe(TakesNames, Sequence[Discrete | Vector]):
         """
         return self._single if self._is_flat else {name: i for i, name in enumerate(self.names)}
 
+    @property
+    def visible(self) -> Universe:
+        """The variables without hidden ones that are made late."""
+        return self
+
     @lazy
     def cards(self) -> Ints:
         """The number of states of each variable; 0 for continuous ones."""
@@ -309,6 +314,11 @@ class ExtendedUniverse(Universe, inner=True):
         self._make = make
         self._length = len(self._own) + len(cards)
         self.cards = read_only(np.concatenate([self._own.cards, np.array(cards, np.int64)]))
+
+    @property
+    def visible(self) -> Universe:
+        """The variables of the model."""
+        return self._own
 
     @lazy
     def _whole(self) -> Universe:

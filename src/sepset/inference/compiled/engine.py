@@ -25,7 +25,8 @@ from sepset.inference.compiled.readback import drawer, most_probable, read_back
 from sepset.inference.compiled.run import Run, TensorRun
 from sepset.inference.compiled.store import FactorStore, FactorValues
 from sepset.inference.method import Answer, Best
-from sepset.inference.plan import EliminationPlan, refuse_cores
+from sepset.inference.plan import EliminationPlan, refuse_cores, refuse_minors
+from sepset.kernels.kernel import are_loaded
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete
@@ -92,7 +93,7 @@ class TableEngine:
 
     def marginals(self, evidence: Evidence) -> tuple[Reader, float]:
         """A reader of single marginals (findings as point masses), by two sweeps per group of targets, and log Z."""
-        self._refuse_cores(evidence)
+        self._refuse_hopeless(evidence, None)
         pattern = self.compiler.narrowing.pattern(evidence)
         first = self._first(pattern, evidence) if self.compiler.is_new(pattern) else None
         if first is not None:
@@ -197,6 +198,8 @@ class TableEngine:
         planner = self.compiler.planner
         pattern = planner.pattern(NO_FINDINGS)._replace(observed=tuple(sorted(observed)))
         kind: Kind = "joint" if targets else "marginals"
+        if self._has_minors:
+            refuse_minors(self.problem, targets or None, observed)
         plan, need = planner.plan(kind, tuple(targets), pattern, to_run=False), None
         if plan.step_memory <= costs.HOPELESS_FACTOR * planner.settings.memory:
             with suppress(TooLarge):
@@ -221,14 +224,22 @@ class TableEngine:
         """The compiled question of a kind about these targets, for the findings of this evidence."""
         compiler = self.compiler
         if kind in SUMS:
-            self._refuse_cores(evidence)
+            self._refuse_hopeless(evidence, targets)
             return compiler.asked(kind, targets, compiler.narrowing.pattern(evidence), evidence)
         return compiler.asked(kind, targets, compiler.planner.pattern(evidence))
 
-    def _refuse_cores(self, evidence: Evidence) -> None:
-        """Raise if the graph alone tells that no order has tables that fit."""
+    def _refuse_hopeless(self, evidence: Evidence, targets: Positions | None) -> None:
+        """Raise if the graph alone tells that no order has tables that fit; None asks for all variables."""
         if self._has_own_values and not evidence.weights:
-            refuse_cores(self.problem, evidence.codes, self.compiler.planner.settings.memory)
+            memory = self.compiler.planner.settings.memory
+            refuse_cores(self.problem, evidence.codes, memory)
+            if self._has_minors:
+                refuse_minors(self.problem, targets, evidence.codes, memory)
+
+    @property
+    def _has_minors(self) -> bool:
+        """Whether to look at minors of the graph first: they need no compiled kernels, and no line for long chains."""
+        return not are_loaded() or len(self.problem.chains) > 0
 
     def _run(self, question: Question, evidence: Evidence) -> Run:
         values, found = self.within(question.states, evidence)

@@ -22,6 +22,7 @@ from sepset.cpds.parameters import AnyParameters
 from sepset.data.columns import check_range
 from sepset.data.dataset import Dataset
 from sepset.engine.bound import Bound
+from sepset.engine.default import DEFAULT_METHOD
 from sepset.errors import ArgumentError, DataError, NotApplicable
 from sepset.factors.algebra import Columns
 from sepset.factors.chains import BY_NAME
@@ -35,7 +36,7 @@ from sepset.inference.method import Method, Prepared, prepare
 from sepset.inference.values import Value, replaced
 from sepset.learning.blocks import Blocks, FlatStatistics
 from sepset.learning.incomplete.completefamilies import CompleteFamilies
-from sepset.learning.incomplete.foresight import refuse_numbers
+from sepset.learning.incomplete.foresight import refuse_chains, refuse_numbers
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 from sepset.models.model import offers
@@ -104,6 +105,8 @@ class Expectation:
         blocks = Blocks.of(template, columns)
         engine = _engine(blocks, inference)
         variables = engine.prepared.problem.variables
+        if inference is None:
+            refuse_chains(engine.prepared.problem, dataset, DEFAULT_METHOD.memory)
         rows = EvidenceRows.of(dataset, variables)
         shift = {variables.id(v): mean for v, mean in origin.items()}
         if shift:

@@ -17,7 +17,8 @@ from sepset.graphs.graph import DAG
 from sepset.graphs.names import Names
 from sepset.graphs.ordering import OrderingTask, refuse_hopeless
 from sepset.inference.evidencerows import ROWS_LOOKED_AT, check_numbers
-from sepset.inference.plan import ENTRY_BYTES
+from sepset.inference.plan import ENTRY_BYTES, refuse_minors
+from sepset.problem import Problem
 from sepset.variables.variable import Real
 
 WIDE = 1000
@@ -58,6 +59,19 @@ def refuse_rows(dag: DAG, data: object, known: Iterable[str] = ()) -> None:
         names, bits = Names(dag.nodes.__getitem__, places), math.log2(DEFAULT_METHOD.memory / ENTRY_BYTES)
         graph = _married(families, len(places))
         refuse_hopeless(OrderingTask(names, *graph, weights, none, bits, costs.READS_BEFORE_REFUSAL))
+
+
+def refuse_chains(problem: Problem, rows: Dataset, memory: int) -> None:
+    """Raise if the sums over the missing cells of one of the first rows are hopeless in a large network of chains.
+
+    >>> from sepset.variables.universe import Universe
+    >>> refuse_chains(Problem(Universe(), ()), Dataset({"coin": ["head", None]}), 2**30)
+    """
+    if len(problem.chains) and rows.num_rows:
+        is_missing = np.array([column[:ROWS_LOOKED_AT] for column in rows.columns]) < 0
+        seen = ~is_missing[:, is_missing.sum(axis=0).argmax()]
+        known = problem.variables.ids(v for v, is_seen in zip(rows.variables, seen.tolist(), strict=True) if is_seen)
+        refuse_minors(problem, (), known.tolist(), memory)
 
 
 def refuse_numbers(rows: Dataset) -> None:
