@@ -275,7 +275,7 @@ class PreparedForms:
             return more.best, -math.inf if more.is_proved else more.bound
 
         relaxed = RelaxedForms(wide, self._relevant(over, evidence), self.method)
-        search = ChildSearch(wide.hidden, evidence, found, relaxed, wide.chances, entries)
+        search = ChildSearch(wide.hidden, evidence, found, relaxed, wide.chances, entries, len(over))
         with working(costs.NANOSECONDS_OF_A_SEARCH):
             (search.each if is_few else search.run)(k)
         return search

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.threads import OutOfWork, spend, work_left
+from sepset.base.threads import OutOfWork, require_work, spend, work_left
 from sepset.errors import TooLarge
 from sepset.inference.buckets.bounded import SLACK, Maximum
 from sepset.inference.buckets.tangents import branches
@@ -31,6 +31,9 @@ from sepset.variables.variable import Discrete
 
 ENTRY_NANOSECONDS = 800.0
 """Time to fill, plan and maximize one entry of the tables besides the functions, in each part of the search."""
+
+VARIABLE_NANOSECONDS = 60_000.0
+"""Time for each variable in a part of the search."""
 
 FEW_BRANCHES = 8
 """The most joint states of children that are looked at one by one."""
@@ -64,6 +67,7 @@ class ChildSearch:
         relaxed: the best assignment with some children known, without the functions of the others.
         chances: the probabilities of a child's states given an assignment.
         entries: of the tables besides the functions, which each part of the search fills again.
+        size: the number of variables in an assignment.
 
     Guarantee: exact; `bound` is that of what was not proved.
     Tested by: inference/buckets/test_children.py::test_best_assignments_are_those_of_enumeration
@@ -77,8 +81,10 @@ class ChildSearch:
         relaxed: Callable[[Evidence, Known], tuple[Mapping[int, Any], float]],
         chances: Callable[[int, Mapping[int, int]], Floats],
         entries: int = 0,
+        size: int = 0,
     ) -> None:
         self._children, self._evidence = children, evidence
+        self._least = (ENTRY_NANOSECONDS * entries + VARIABLE_NANOSECONDS * size) * len(children) / 2
         self._found, self._relaxed, self._chances = found, relaxed, chances
         self._price = ENTRY_NANOSECONDS * entries
         self._numbers, self._done = itertools.count(), set[tuple[tuple[int, int], ...]]()
@@ -94,8 +100,9 @@ class ChildSearch:
     def run(self, k: int) -> None:
         """Find up to k assignments, best first; a bound of `inf` ends the search.
 
-        Raises `OutOfWork` after the first ones if as many again for each child would take too long.
+        Raises `OutOfWork` if parts for each child would take too long: at once, or after the first ones.
         """
+        require_work(self._least)
         before = work_left()
         heap = [root] if (root := self._node(k, {}, math.inf, {})) else []
         if heap:
