@@ -224,6 +224,11 @@ _SET_CHILD, _SET_PARENTS, _SET_SCOPE, _SET_BLOCK, _SET_TABLE = setters(
 )
 
 
+def is_table(cpd: object) -> bool:
+    """Whether a CPD is one table over its scope, which is at hand."""
+    return type(cpd) is TableCPD
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class TableRows(Rows[TableCPD]):
     r"""The rows of a table, one per joint state of the parents: $\theta_{x \mid \mathbf u}$."""

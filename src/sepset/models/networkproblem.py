@@ -18,7 +18,7 @@ from sepset.base.frozen import fill, read_only
 from sepset.base.lazy import lazy
 from sepset.cpds.cpd import CPD
 from sepset.cpds.discrete import ChainedCPD
-from sepset.cpds.table import TableCPD
+from sepset.cpds.table import is_table
 from sepset.factors.block import single_blocks
 from sepset.factors.decomposition import Decomposition
 from sepset.problem import Block, ConditionalGroup, Deferred, Form, Problem, filled_form
@@ -35,7 +35,7 @@ def network_problem(variables: Universe, cpds: Sequence[CPD], parents: Ints | No
     Tested by: models/test_networkproblem.py::test_problem_is_that_of_factors_made_at_once
     """
     levels = [cpd.num_levels if isinstance(cpd, ChainedCPD) else 0 for cpd in cpds]
-    is_late = [level > 0 or type(cpd) is TableCPD for cpd, level in zip(cpds, levels, strict=True)]
+    is_late = [level > 0 or is_table(cpd) for cpd, level in zip(cpds, levels, strict=True)]
     parts: dict[int, Any] = {i: cpds[i].decomposition() for i, is_known in enumerate(is_late) if not is_known}
     if not any(levels) and all(_is_whole(part, cpds[i]) for i, part in parts.items()):
         made: list[Any] = [parts[i].factors[0] if i in parts else cpd.factors()[0] for i, cpd in enumerate(cpds)]
@@ -177,7 +177,7 @@ class Outline:
             places = np.array([known.get(name, -1) for name in self.variables.names], np.int64)
             ranks[is_own] = places[parents[is_own]]
         for i in np.flatnonzero(np.minimum.reduceat(ranks, starts[:-1]) < 0).tolist():  # some have no place in it
-            ranks[starts[i] : starts[i + 1]] = np.argsort(cpds[i].line.order(cpds[i].parents))
+            ranks[starts[i] : starts[i + 1]] = np.argsort(cpds[i].line.order(cpds[i].parents), kind="stable")
         return np.asarray(parents[np.lexsort((ranks, np.repeat(np.arange(len(num)), num)))])
 
     def _places_of(self, which: Ints) -> Ints:
