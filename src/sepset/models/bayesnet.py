@@ -344,7 +344,8 @@ class BayesNet(NamedModel):
     @lazy
     def line(self) -> Line:
         """The line along which the chains of wide CPDs run, which depends on the other CPDs; empty without any."""
-        if not any(type(cpd) in self._chained and len(cpd.parents) > NARROW for cpd in self.cpds):
+        kinds = self._chained
+        if not kinds or not any(type(cpd) in kinds and len(cpd.parents) > NARROW for cpd in self.cpds):
             return BY_NAME
         return Line(LatePlaces(self._places_in_line))
 
