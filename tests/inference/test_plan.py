@@ -347,6 +347,10 @@ def test_networks_of_many_noisy_ors_are_refused_before_they_have_a_line(monkeypa
     for ask in (partial(ss.query, net, "c0"), partial(ss.marginals, net), partial(ss.log_probability, net)):
         with pytest.raises(TooLarge, match="Every elimination order"):
             ask(given=seen, method=SMALL)
+    row = {name: [value] for name, value in seen.items()}
+    for targets in (None, ["c0"], ["c0", "c1"]):
+        with pytest.raises(TooLarge, match="Every elimination order"):
+            ss.predict(net, row, targets=targets, method=SMALL)
     monkeypatch.setattr("sepset.inference.maxima.PARENT_NANOSECONDS", 1e7)
     with pytest.raises(TooLarge, match="functions of many variables couple"):
         ss.map_assignment(net, given=seen)
