@@ -17,7 +17,15 @@ from sepset.errors import TooLarge
 from sepset.graphs import costs
 from sepset.inference import costs as prices, plan as plans
 from sepset.inference.compiled.store import FactorStore
-from sepset.inference.plan import core, grid_side, interaction_graph, refuse_cores, refuse_minors
+from sepset.inference.plan import (
+    contracted,
+    core,
+    grid_side,
+    interaction_graph,
+    refuse_cores,
+    refuse_minors,
+    refuse_sums,
+)
 from support.terminal import printed
 
 
@@ -332,23 +340,82 @@ def test_a_hopeless_network_is_refused_without_compiled_kernels(monkeypatch):
 
 
 def test_networks_of_many_noisy_ors_are_refused_before_they_have_a_line(monkeypatch):
-    rng, num = np.random.default_rng(0), 40
-    causes = [ss.Discrete(f"c{i}") for i in range(200)]
-    cpds = [ss.TableCPD(v, [0.9, 0.1]) for v in causes]
-    for i in range(num):
-        chosen = rng.choice(200, 40, replace=False)
-        effects = {causes[j]: float(p) for j, p in zip(chosen, rng.uniform(0.1, 0.6, 40), strict=True)}
-        cpds.append(ss.NoisyOr(ss.Discrete(f"f{i}"), effects, leak=0.05))
-    net, seen = ss.BayesNet(*cpds), {f"f{i}": 1 for i in range(num)}
+    net, seen = noisy_findings(np.random.default_rng(0), 200, 40, 40), {f"f{i}": 1 for i in range(40)}
     monkeypatch.setattr("sepset.models.bayesnet.line_through", None)
     monkeypatch.setattr(prices, "VARIABLES_ALWAYS_PLANNED", 0)
     monkeypatch.setattr(prices, "VARIABLES_OF_MINORS", 0)
     for ask in (partial(ss.query, net, "c0"), partial(ss.marginals, net), partial(ss.log_probability, net)):
         with pytest.raises(TooLarge, match="Every elimination order"):
             ask(given=seen, method=SMALL)
+    row = {name: [value] for name, value in seen.items()}
+    for targets in (None, ["c0"], ["c0", "c1"]):
+        with pytest.raises(TooLarge, match="Every elimination order"):
+            ss.predict(net, row, targets=targets, method=SMALL)
     monkeypatch.setattr("sepset.inference.maxima.PARENT_NANOSECONDS", 1e7)
     with pytest.raises(TooLarge, match="functions of many variables couple"):
         ss.map_assignment(net, given=seen)
+
+
+def noisy_findings(rng, num_causes, num_findings, num_parents):
+    """A network of findings that share causes."""
+    causes = [ss.Discrete(f"c{i}") for i in range(num_causes)]
+    cpds = [ss.TableCPD(v, [0.9, 0.1]) for v in causes]
+    for i in range(num_findings):
+        chosen = [causes[j] for j in rng.choice(num_causes, num_parents, replace=False)]
+        effects = dict(zip(chosen, rng.uniform(0.1, 0.6, num_parents).tolist(), strict=True))
+        cpds.append(ss.NoisyOr(ss.Discrete(f"f{i}"), effects, leak=0.05))
+    return ss.BayesNet(*cpds)
+
+
+def test_sums_before_maxima_are_refused_only_if_every_order_needs_it(monkeypatch):
+    monkeypatch.setattr(prices, "HOPELESS_FACTOR", 1)
+    monkeypatch.setattr(prices, "VARIABLES_OF_MINORS", 0)
+    rng, num_refused = np.random.default_rng(5), 0
+    for _ in range(3):
+        net = noisy_findings(rng, 6, 4, 4)
+        problem, ids = net.problem(), dict(zip([v.name for v in net.variables], range(10), strict=True))
+        start, members = problem.scopes
+        rows = [members[i:j].tolist() for i, j in itertools.pairwise(start.tolist())]
+        for asked, seen, left in (([], 4, 4), (["c0"], 4, 4), (["c1", "f3"], 2, 3)):
+            over, observed = [ids[v] for v in asked], [ids[f"f{i}"] for i in range(seen)]
+            children = {*range(6), *(ids[f"f{i}"] for i in range(left))}
+            owners = {n: g.child for g in problem.conditionals for n in g.factors}
+            inside = [{*row} - {*over, *observed} for n, row in enumerate(rows) if owners[n] in children]
+            edges = {(str(a), str(b)) for row in inside for a, b in itertools.combinations(sorted(row), 2)}
+            width = ss.graphs.treewidth(ss.UndirectedGraph(sorted({v for e in edges for v in e}), sorted(edges)))
+            for least in range(1, 6):
+                try:
+                    refuse_sums(problem, over, observed, 8 * 2**least)
+                except TooLarge:
+                    assert width >= least
+                    num_refused += 1
+    assert num_refused > 10
+
+
+def test_contracting_nodes_of_few_neighbors_makes_no_graph_wider():
+    rng = np.random.default_rng(2)
+    for _ in range(3):
+        pairs = np.array([p for p in itertools.combinations(range(6), 2) if rng.random() < 0.5]).reshape(-1, 2)
+        left, into = contracted(pairs, 6)
+        edges = {*map(tuple, pairs.tolist())}
+        assert all(a == b or (min(a, b), max(a, b)) in edges for a, b in enumerate(into.tolist()))
+        assert {tuple(sorted(into[list(e)].tolist())) for e in edges if into[e[0]] != into[e[1]]} == {
+            *map(tuple, left.tolist())
+        }
+        assert smallest_width(left.tolist(), 6) <= smallest_width(pairs.tolist(), 6)
+
+
+def test_best_causes_with_others_summed_out_are_refused_before_any_chain_is_made(monkeypatch):
+    net, seen = noisy_findings(np.random.default_rng(0), 200, 60, 40), {f"f{i}": 1 for i in range(60)}
+    expected = ss.map_assignment(net, over=["c0", "c1"], given={"f0": 1})
+    monkeypatch.setattr(prices, "VARIABLES_OF_MINORS", 0)
+    monkeypatch.setattr(prices, "HOPELESS_FACTOR", 2.0**-16)
+    assert ss.map_assignment(net, over=["c0", "c1"], given={"f0": 1}) == expected
+    monkeypatch.setattr("sepset.inference.forms.rewritten", None)
+    monkeypatch.setattr("sepset.cpds.influences.Influences.chain", None)
+    for k in (1, 3):
+        with pytest.raises(TooLarge, match="Every elimination order"):
+            ss.map_assignment(net, over=["c0", "c1"], given=seen, k=k)
 
 
 def test_cores_are_those_of_removing_one_node_after_the_other():

@@ -211,17 +211,19 @@ class Influences:
 
         A parent matters at a level iff $P(Z_i \le x \mid u_i)$ varies there and everything else can be at most $x$.
         """
-        cdfs = [np.cumsum(effect, axis=1) for effect in self.effects]
-        possible = [cdf[fixed[p]] if p in fixed else cdf.max(axis=0) for p, cdf in zip(parents, cdfs, strict=True)]
-        found: list[Discrete] = []
+        if not parents:
+            return ()
+        sizes = [len(effect) for effect in self.effects]
+        cdfs, starts = np.cumsum(np.concatenate(self.effects), axis=1), np.cumsum([0, *sizes[:-1]])
+        possible = np.maximum.reduceat(cdfs, starts)
         for i, parent in enumerate(parents):
             if parent in fixed:
-                continue
-            others = np.array([np.cumsum(self.leak), *possible[:i], *possible[i + 1 :]]) > 0
-            moves = np.abs(cdfs[i] - cdfs[i][0]).max(axis=0) > ROUNDING
-            if not (others.all(axis=0) & moves)[:-1].any():
-                found.append(parent)
-        return tuple(found)
+                possible[i] = cdfs[starts[i] + fixed[parent]]
+        moves = np.maximum.reduceat(np.abs(cdfs - np.repeat(cdfs[starts], sizes, axis=0)), starts) > ROUNDING
+        is_above = ~(possible > 0)
+        others = (is_above.sum(axis=0) == is_above) & (np.cumsum(self.leak) > 0)
+        matters = (others & moves)[:, :-1].any(axis=1).tolist()
+        return tuple(p for p, told in zip(parents, matters, strict=True) if not told and p not in fixed)
 
     def expected(self, codes: Ints, levels: Ints, counts: Floats) -> tuple[float, list[Floats]]:
         r"""The log-likelihood of counted rows, and the expected counts of each contribution $Z_i = z$ (leak first).

@@ -10,6 +10,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.frozen import fill
+from sepset.base.lazy import lazy
 from sepset.cpds.counts import (
     Configurations,
     Contexts,
@@ -103,7 +104,12 @@ class DiscreteParameters(Parameters[D, S]):
 
     def tells(self, parent: Discrete) -> bool:
         """Whether the child's distribution differs between the states of a parent."""
-        return parent not in self.cpd.irrelevant({})
+        return parent not in self._irrelevant
+
+    @lazy
+    def _irrelevant(self) -> frozenset[Discrete]:
+        """The parents that make no difference."""
+        return frozenset(self.cpd.irrelevant({}))
 
     def for_rows(self, columns: Columns) -> Self:
         """The same parameters, since counts have no center; too many joint states raise an error."""

@@ -45,6 +45,7 @@ from sepset.inference.maxima import (
     WideForms,
     cheapest,
     check_found,
+    foresee,
     joined,
     limited_elimination,
     refusing,
@@ -158,6 +159,7 @@ class PreparedForms:
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out."""
         evidence = self._certain.told(evidence, over)
+        foresee(self._whole, self.asked(evidence, over))
         searched, search = list[Found](), working(costs.NANOSECONDS_OF_A_SEARCH)
         with search:
             is_many = self._wide(evidence, over).num_branches > MOST_BRANCHES
@@ -351,6 +353,7 @@ class PreparedForms:
 
     def for_best(self, evidence: Evidence, over: Sequence[int]) -> Prepared:
         """The method prepared for the problem rewritten for the best values of `over`."""
+        foresee(self._whole, self.asked(evidence, over))
         return self._maximizing(over, evidence, given_by_variable(self.problem, evidence))
 
     def for_sums(self, evidence: Evidence, targets: Sequence[int]) -> Prepared:
@@ -411,10 +414,9 @@ class PreparedForms:
         if entries > MOST_PER_ROW or not all(self._is_discrete(self.problem.forms[i]) for i in used):
             return capabilities.row_by_row(self, rows, targets, workers)
         size = MOST_TOGETHER // entries
-        starts = range(0, len(rows), size)
         answers = (
             self._together(rows.take(np.arange(start, min(start + size, len(rows)))), targets, numbers, used, workers)
-            for start in starts
+            for start in range(0, len(rows), size)
         )
         return reduce(RowAnswers.joined, answers)
 
@@ -578,9 +580,8 @@ class PreparedForms:
         self, numbers: Collection[int], chosen: Mapping[int, Semiring], given: Mapping[AnyVariable, Any]
     ) -> Prepared:
         """The method prepared for some of the factors, with forms decomposed for what is given."""
-        forms = self.problem.forms
+        forms, kept = self.problem.forms, frozenset(numbers)
         codes = {i: codes_of(forms[i], given) for i in chosen}
-        kept = frozenset(numbers)
         key = kept, tuple((i, one.name, tuple(codes[i].items())) for i, one in chosen.items())
 
         def make() -> Prepared:

@@ -29,7 +29,16 @@ from sepset.inference.buckets.pool import product, summed_out
 from sepset.inference.buckets.relaxed import Ranked
 from sepset.inference.buckets.summedcauses import MOST_CASES, SummedCauses
 from sepset.inference.buckets.tangents import MOST_BRANCHES
-from sepset.inference.method import Best, Method, Prepared, dense, elimination_settings, prepare
+from sepset.inference.method import (
+    Best,
+    ForeseesSums,
+    Method,
+    Prepared,
+    can,
+    dense,
+    elimination_settings,
+    prepare,
+)
 from sepset.inference.plan import make_plan
 from sepset.inference.rewriting import FormParts, codes_of, given_by_variable
 from sepset.problem import ConditionalGroup, Form, Problem
@@ -454,6 +463,17 @@ class AskedForms:
     def _is_function(self, i: int) -> bool:
         child = self.problem.conditionals[self.problem.forms[i].group].child
         return child in self.evidence.codes and self.parts.concave(i, self._codes(i)) is not None
+
+
+def foresee(prepared: Prepared | None, asked: AskedForms) -> None:
+    """Raise if a method for the whole problem sees that sums before these maxima are hopeless.
+
+    Forms with an observed child and variables that are asked for may have other factors than the problem.
+    """
+    if prepared is not None and can(prepared, ForeseesSums) and not asked.evidence.weights:
+        groups, forms, known = asked.problem.conditionals, asked.problem.forms, asked.evidence.codes
+        children = [groups[forms[i].group].child for i in asked.mixed]
+        prepared.refuse_sums(asked.over, asked.evidence.observed, [v for v in children if v in known])
 
 
 def with_sums(problem: Problem, numbers: Iterable[int], known: Collection[int]) -> list[int]:

@@ -8,7 +8,7 @@ fall back on plain questions if a method lacks it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard, TypeVar, runtime_checkable
 
@@ -294,6 +294,18 @@ def elimination_settings(method: Method) -> tuple[OrderingMethod, int]:
     if isinstance(method, EliminationMethod):
         return method.order, method.memory
     return DEFAULT_ORDER, DEFAULT_MEMORY
+
+
+@runtime_checkable
+class ForeseesSums(Protocol):
+    """A prepared method that knows from the graph alone that sums before maxima are hopeless."""
+
+    def refuse_sums(self, over: Sequence[int], observed: Sequence[int], apart: Collection[int] = ()) -> None:
+        """Raise if the sums over all variables but `over` and the observed ones need far more than the memory.
+
+        Args:
+            apart: the children of conditionals that may have other factors than those of the problem.
+        """
 
 
 @runtime_checkable

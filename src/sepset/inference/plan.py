@@ -48,8 +48,14 @@ MOST_PAIRS = 2**22
 NODES_OF_MINORS = (2**12, 2**14)
 """The nodes of the parts of a graph whose edges are contracted: that takes some hundredths, or tenths, of a second."""
 
+NODES_LEFT = 2**11
+"""The same for a graph in which nodes of few neighbors are contracted before, so that those left have many."""
+
 MINORS: Slot[Ints] = Slot("the part of the whole graph that is hopeless by its minors", size=4)
 """That of a problem, by the number of neighbors."""
+
+SUMS: Slot[Ints] = Slot("the part of what is summed out before maxima that is hopeless by its minors", size=4)
+"""That of a problem, by what is asked for and observed."""
 
 CORES: Slot[Ints] = Slot("pairs of variables in parts where each has many neighbors", size=4)
 """Those of a problem, by the number of neighbors."""
@@ -380,12 +386,46 @@ def refuse_minors(
     if targets is not None or len(observed):
         part = _minor(_needed_pairs(problem, targets, observed), targets or (), least)
     if len(part) and (is_large or all(map(_is_positive, _blocks_of(problem, part)))):
-        limit = "no machine has these" if memory is None else f"the limit is {readable(memory)}"
-        raise TooLarge(
-            f"Every elimination order needs tables of more than 2^{least} entries ({readable(ENTRY_BYTES * 2**least)} "
-            f"at 8 bytes each), as a part of {len(part):,} variables shows; {limit}. Observe more variables, ask for "
-            "fewer targets, or use an approximate method, such as LoopyBP."
-        )
+        raise _too_wide(part, least, memory)
+
+
+def _too_wide(part: Ints, least: int, memory: int | None) -> TooLarge:
+    """The refusal of what has a hopeless part."""
+    limit = "no machine has these" if memory is None else f"the limit is {readable(memory)}"
+    return TooLarge(
+        f"Every elimination order needs tables of more than 2^{least} entries ({readable(ENTRY_BYTES * 2**least)} "
+        f"at 8 bytes each), as a part of {len(part):,} variables shows; {limit}. Observe more variables, ask for "
+        "fewer targets, or use an approximate method, such as LoopyBP."
+    )
+
+
+def refuse_sums(
+    problem: Problem, over: Sequence[int], observed: Sequence[int], memory: int, apart: Collection[int] = ()
+) -> None:
+    """Raise if the sums before maxima need tables far beyond the memory in every order, as minors of the graph show.
+
+    All other variables are eliminated before those of the maxima: these are left out, which makes no table larger.
+
+    Args:
+        over: the variables of the maxima.
+        memory: the largest number of bytes of one table.
+        apart: the children of chains that may have other factors.
+
+    Guarantee: only what every order needs is refused, if no zeros are left out.
+    Tested by: inference/test_plan.py::test_sums_before_maxima_are_refused_only_if_every_order_needs_it
+    """
+    num, least = problem.num_visible, _hopeless(memory)
+    if not len(problem.chains) or num < max(least, costs.VARIABLES_OF_MINORS) or len(over) + len(observed) >= num:
+        return
+
+    def find() -> Ints:
+        is_needed, is_kept = problem.ancestral((*over, *observed))[0], np.ones(len(problem.variables), bool)
+        is_needed[list(apart)], is_kept[[*over, *observed]] = False, False
+        return _minor(_family_pairs(problem, is_needed, is_kept), (), least)
+
+    part = problem.kept.get(SUMS, find, key=(tuple(over), tuple(observed), tuple(apart), least))
+    if len(part):
+        raise _too_wide(part, least, memory)
 
 
 def _needed_pairs(problem: Problem, targets: Sequence[int] | None, observed: Collection[int]) -> Ints:
@@ -436,12 +476,42 @@ def _minor(pairs: Ints, targets: Sequence[int], least: int) -> Ints:
         return near[:0]
     if side >= least:
         return near
-    number = np.full(num, len(near))
-    number[near] = np.arange(len(near))
-    largest = number[pairs].max(axis=1)
-    sizes = [size for size in NODES_OF_MINORS if size < len(near)] or [len(near)]
-    parts = ((near[:size], number[pairs[largest < size]]) for size in sizes)
-    return next((part for part, own in parts if contracted_width(own, len(part), least) >= least), near[:0])
+    if len(part := _wide_part(pairs, near, min(len(near), NODES_OF_MINORS[0]), least)):
+        return part
+    fewer, into = contracted(pairs, num)
+    kept = near[into[near] == near]
+    if len(part := _wide_part(fewer, kept, min(len(kept), NODES_LEFT), least)):
+        return near[np.isin(into[near], part)]
+    return _wide_part(pairs, near, NODES_OF_MINORS[1], least) if len(near) > NODES_OF_MINORS[1] else near[:0]
+
+
+def _wide_part(pairs: Ints, nodes: Ints, size: int, least: int) -> Ints:
+    """The first nodes, as many as a size, if contractions show a treewidth of at least so much; else none."""
+    number = np.full(int(max(pairs.max(initial=-1), nodes.max(initial=-1))) + 1, size)
+    number[nodes[:size]] = np.arange(len(nodes[:size]))
+    own = number[pairs]
+    return nodes[: size if contracted_width(own[(own < size).all(axis=1)], size, least) >= least else 0]
+
+
+def contracted(pairs: Ints, num_nodes: int) -> tuple[Ints, Ints]:
+    """The sorted pairs after every node with fewer neighbors than any of these is contracted into the smallest of them.
+
+    No two such nodes are neighbors. Of equal ones, the first is the smaller.
+
+    Returns:
+        The pairs, and for each node the one that it is now part of.
+
+    >>> contracted(np.array([[0, 3], [0, 4], [1, 3], [1, 4], [1, 5], [2, 3], [2, 4], [2, 5], [3, 5]]), 6)[0].tolist()
+    [[3, 4], [3, 5]]
+    """
+    order = np.argsort(np.bincount(pairs.reshape(-1), minlength=num_nodes), kind="stable")
+    rank, smallest = np.empty(num_nodes, np.int64), np.full(num_nodes, num_nodes)
+    rank[order] = np.arange(num_nodes)
+    np.minimum.at(smallest, pairs.reshape(-1), rank[pairs[:, ::-1]].reshape(-1))
+    is_low, into = (rank < smallest) & (smallest < num_nodes), np.arange(num_nodes)
+    into[is_low] = order[smallest[is_low]]
+    made = into[pairs]
+    return sorted_pairs(np.sort(made[made[:, 0] != made[:, 1]], axis=1), num_nodes), into
 
 
 def contracted_width(pairs: Ints, num_nodes: int, enough: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -22,7 +22,7 @@ from sepset.inference.compiled.planner import Planner, Settings
 from sepset.inference.compiled.store import FactorStore
 from sepset.inference.conflict import impossible
 from sepset.inference.method import Answer, Best, Calibrated, EliminationMethod
-from sepset.inference.plan import EliminationPlan, JointPlan
+from sepset.inference.plan import EliminationPlan, JointPlan, refuse_sums
 from sepset.problem import Problem
 from sepset.semiring import SUM, Semiring
 from sepset.variables.evidence import Evidence
@@ -104,6 +104,11 @@ class PreparedTables(TableEngine):
         summed = None if self.problem.functions or self.problem.forms else self._summed_out(evidence, over)
         found = None if summed is None else summed.best(evidence)
         return self._tree.best(evidence, over) if found is None else found
+
+    def refuse_sums(self, over: Sequence[int], observed: Sequence[int], apart: Collection[int] = ()) -> None:
+        """Raise if every order of the sums before maxima over `over` has tables far beyond the memory."""
+        memory = max(self.method.memory, 1) * len(self.problem.variables)
+        refuse_sums(self.problem, over, observed, memory, apart)
 
     def _summed_out(self, evidence: Evidence, over: Sequence[int]) -> SummedOut | None:
         """The problem with all but `over` summed out, for these variables with evidence; None if that is too large."""

@@ -93,7 +93,7 @@ class TableEngine:
 
     def marginals(self, evidence: Evidence) -> tuple[Reader, float]:
         """A reader of single marginals (findings as point masses), by two sweeps per group of targets, and log Z."""
-        self._refuse_hopeless(evidence, None)
+        self.refuse_hopeless(evidence, None)
         pattern = self.compiler.narrowing.pattern(evidence)
         first = self._first(pattern, evidence) if self.compiler.is_new(pattern) else None
         if first is not None:
@@ -185,6 +185,7 @@ class TableEngine:
         """The marginal over every factor's scope, in the layout of the store; None if the evidence is impossible."""
         from sepset.inference.compiled.gradients import factor_marginals
 
+        self.refuse_hopeless(evidence, ())
         question = self.question("factors", (), evidence)
         with self._run_tensors(question, evidence) as done:
             if done.log_partition == -np.inf:
@@ -224,11 +225,11 @@ class TableEngine:
         """The compiled question of a kind about these targets, for the findings of this evidence."""
         compiler = self.compiler
         if kind in SUMS:
-            self._refuse_hopeless(evidence, targets)
+            self.refuse_hopeless(evidence, targets)
             return compiler.asked(kind, targets, compiler.narrowing.pattern(evidence), evidence)
         return compiler.asked(kind, targets, compiler.planner.pattern(evidence))
 
-    def _refuse_hopeless(self, evidence: Evidence, targets: Positions | None) -> None:
+    def refuse_hopeless(self, evidence: Evidence, targets: Positions | None) -> None:
         """Raise if the graph alone tells that no order has tables that fit; None asks for all variables."""
         if self._has_own_values and not evidence.weights:
             memory = self.compiler.planner.settings.memory

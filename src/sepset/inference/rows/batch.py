@@ -24,7 +24,7 @@ from sepset.inference.capabilities import row_by_row
 from sepset.inference.compiled.engine import TableEngine
 from sepset.inference.compiled.planner import Pattern, Planner, Positions
 from sepset.inference.compiled.question import Question, compile_greedily, compile_question
-from sepset.inference.evidencerows import EvidenceRows, RowAnswers, Workers
+from sepset.inference.evidencerows import ROWS_LOOKED_AT, EvidenceRows, RowAnswers, Workers
 from sepset.inference.plan import EliminationPlan, make_plan
 from sepset.inference.rows.modes import LoadedModes, ModeProgram, mode_program
 from sepset.inference.rows.program import LoadedRows, RowProgram, row_program
@@ -98,6 +98,9 @@ class RowTables:
 
         Raises if a row that is asked about on its own, for want of a program, is too large.
         """
+        if len(rows):
+            fewest = int((rows.codes[:ROWS_LOOKED_AT] >= 0).sum(axis=1).argmin())
+            self._tables.refuse_hopeless(rows.evidence(fewest), ())  # its probability is needed in any case
         programs = list(self._programs(rows, targets, counted))
         for program, members in programs:
             if program is None and len(members):

@@ -28,6 +28,7 @@ from sepset.factors.algebra import Columns
 from sepset.factors.chains import BY_NAME
 from sepset.factors.regression import Regression
 from sepset.factors.table import Table
+from sepset.inference import costs
 from sepset.inference.capabilities import plan_rows, summed_marginals, with_values
 from sepset.inference.completion import complete_rows
 from sepset.inference.conflict import refuse_impossible
@@ -100,13 +101,13 @@ class Expectation:
                 refuse_numbers(task.dataset)
             _check_numbers(task.dataset)
         dataset = task.dataset
+        if inference is None and len(template.variables) > costs.VARIABLES_ALWAYS_PLANNED:
+            refuse_chains(template.problem(), dataset, DEFAULT_METHOD.memory)
         columns: Columns = dict(zip(dataset.variables, dataset.columns, strict=True))
         origin = {v: _mean(column) for v, column in columns.items() if not isinstance(v, Discrete)}
         blocks = Blocks.of(template, columns)
         engine = _engine(blocks, inference)
         variables = engine.prepared.problem.variables
-        if inference is None:
-            refuse_chains(engine.prepared.problem, dataset, DEFAULT_METHOD.memory)
         rows = EvidenceRows.of(dataset, variables)
         shift = {variables.id(v): mean for v, mean in origin.items()}
         if shift:

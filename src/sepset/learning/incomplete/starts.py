@@ -6,6 +6,7 @@ Starts here break such ties, by clusters of the rows and a little noise.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -119,10 +120,11 @@ def symmetric(task: Task, model: BayesNet) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     if len(task.dataset) not in missing.values():
         return found
+    parameters = cache(lambda child: model.cpd(child).parameters)
     for variable in model.variables:
         if isinstance(variable, Discrete) and variable.num_states > 1 and missing[variable.name] == len(task.dataset):
             children = model.children(variable)
-            if not any(model.cpd(child).parameters.tells(variable) for child in children):
+            if not any(parameters(child).tells(variable) for child in children):
                 found[variable.name] = children
     return found
 
