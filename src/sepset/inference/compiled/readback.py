@@ -191,12 +191,16 @@ def _log_sum(logs: Floats) -> float:
 
 
 def _weights(run: TensorRun, choice: Choice, context: dict[int, Ints], num: int) -> Floats:
-    """The product of a choice's tensors at each of `num` contexts, over its residual variables; in range."""
+    """The product of a choice's tensors at each of `num` contexts, over its residual variables; in range.
+
+    Arrays have few axes: there is none for a variable of one state.
+    """
     cards = run.question.contraction.cards
-    whole = (num, *(cards[r] for r in choice.residual))
+    residual = [r for r in choice.residual if cards[r] > 1]
+    whole = (num, *(cards[r] for r in residual))
     if not choice.tensors:
         return np.ones(whole)
-    parts = [_part(run, tensor, choice.residual, context) for tensor in choice.tensors]
+    parts = [_part(run, tensor, residual, context) for tensor in choice.tensors]
     if not run.is_log:
         weights = parts[0]
         for part in parts[1:]:
@@ -215,10 +219,10 @@ def _is_lost(weights: Floats, parts: Sequence[Floats]) -> bool:
     return bool((reduce(np.logical_and, [part != 0.0 for part in parts]) & (weights == 0.0)).any())
 
 
-def _part(run: TensorRun, tensor: int, residual: Ranks, context: dict[int, Ints]) -> Floats:
+def _part(run: TensorRun, tensor: int, residual: Sequence[int], context: dict[int, Ints]) -> Floats:
     """One tensor at each context, with an axis for each residual variable; of size one where it does not depend."""
     made = run.question.contraction
-    scope = made.scopes[tensor]
+    scope = [r for r in made.scopes[tensor] if made.cards[r] > 1]
     known = [i for i, r in enumerate(scope) if r in context]
     free = [scope.index(r) for r in residual if r in scope]
     array = run.tensor(tensor).reshape([made.cards[r] for r in scope]).transpose(known + free)
