@@ -104,7 +104,7 @@ def tabled(rng: np.random.Generator) -> ss.BayesNet:
         ss.RuleCPD(r, [*rules, ({a: 1, b: 1}, 0.5)]),
         ss.DeterministicCPD(f, lambda x, y: x ^ y, given=(t, r)),
         ss.DeterministicCPD(g, lambda x, y, z: x + y + z, given=(t, r, f)),
-        ss.LogisticCPD(s, {v: rng.normal(size=(v.num_states, 3)) for v in (g, c)}, bias=[0.0, 0.1, 0.2]),
+        ss.LogisticCPD(s, {v: rng.normal(size=(v.num_states, 3)) for v in (t, f, c)}, bias=[0.0, 0.1, 0.2]),
     )
 
 

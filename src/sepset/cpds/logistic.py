@@ -231,14 +231,21 @@ class LogisticCPD(ChainedCPD):
         return min(MAX_SUMS, math.isqrt(num_entries(self.scope) // 8)) if len(self.parents) > 1 else 0
 
     def _may_have_few_sums(self, most: int) -> bool:
-        r"""Whether the sums of all parents but the last may be so few, in any order: $|A + B| \ge |A| + |B| - 1$."""
+        r"""Whether the sums of all parents but the last may be so few, in any order.
+
+        $|A + B| \ge |A| + |B| - 1$; and some parents have at most as many times more than all others but the last as
+        that has states, if it is one of them.
+        """
         total = largest = 0
         for weights in self.weights:
             added = _num_odds(weights) - 1
             total, largest = total + added, max(largest, added)
             if 1 + total - largest > most:
                 return False
-        return most > 0
+        if not most:
+            return False
+        enough = most * max(parent.num_states for parent in self.parents)
+        return RunningSums.of(np.zeros(len(self.bias) - 1), [*map(_odds, self.weights)], most=enough) is not None
 
     @property
     def is_tabled(self) -> bool:
