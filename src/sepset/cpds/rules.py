@@ -137,10 +137,11 @@ class RuleCPD(ContextCPD):
         return (self._rule_factor(r, self._rule_scope(r)) for r in range(len(self.probability)))
 
     def _piece_entries(self) -> int:
-        pairs = [(v.num_states, mask.all(axis=1).tolist()) for v, mask in zip(self.scope, self.masks, strict=True)]
-        if all(pairs[-1][1]):  # the child would be in no factor
+        free: list[list[bool]] = [np.all(mask, axis=1).tolist() for mask in self.masks]
+        if all(free[-1]):  # the child would be in no factor
             return num_entries(self.scope)
-        sizes = [[1 if is_any else card for is_any in free] for card, free in pairs]
+        pairs = zip(self.scope, free, strict=True)
+        sizes = [[1 if is_any else v.num_states for is_any in rules] for v, rules in pairs]
         return sum(map(math.prod, zip(*sizes, strict=True)))
 
     def _rule_scope(self, rule: int) -> tuple[Discrete, ...]:
