@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 from hypothesis import given, settings, strategies as st
@@ -82,6 +83,8 @@ def test_gates_multiply_out_to_the_tree(seed):
     child = Discrete("x", 2)
     rows = rng.random((partition.num_leaves, 2))
     gates = Gates.of(child, partition.variables, partition.root)
+    entries = sum(math.prod([v.num_states for v in scope]) for scope in gates.scopes)
+    assert Gates.entries([v.num_states for v in partition.variables], 2, partition.root) == entries
     if isinstance(partition.root, int) or len(gates.auxiliaries) > 5:
         return
     scope = (*partition.variables, child, *gates.auxiliaries)

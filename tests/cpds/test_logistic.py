@@ -215,3 +215,27 @@ def test_a_chain_of_large_weights_keeps_small_states():
     np.testing.assert_allclose(ss.map_assignment(net, given={"y": 1}, k=1000).log_values, expected, rtol=1e-12)
     everyone = {v.name: 1 for v in vs}
     np.testing.assert_allclose(float(ss.log_probability(net, given={**everyone, "y": 1})), logs[-1], rtol=1e-12)
+
+
+def test_a_table_is_foreseen_only_where_every_chain_has_too_many_sums():
+    """The partial sums of all orders by enumeration, of few and of many distinct weights."""
+    rng, seen = np.random.default_rng(0), set()
+    for num, values, states in itertools.product((2, 3, 4), (1, 2, 9), (2, 3)):
+        parents = [Discrete(f"p{i}", int(rng.integers(2, 5))) for i in range(num)]
+        weights = {p: rng.integers(0, values, (p.num_states, states)).astype(float) for p in parents}
+        cpd = LogisticCPD(Discrete("x", states), weights, bias=np.zeros(states))
+        seen.add(cpd.is_tabled)
+        if cpd.is_tabled:
+            assert [factor.scope for factor in cpd.decomposition().factors] == [cpd.scope]
+            most = math.isqrt(math.prod([v.num_states for v in cpd.scope]) // 8)
+            assert all(most_partial_sums(order) > most for order in itertools.permutations(weights.values()))
+    assert seen == {False, True}
+
+
+def most_partial_sums(weights):
+    sums, most = {(0.0,) * weights[0].shape[1]}, 0
+    for term in weights[:-1]:
+        odds = (term - term[:, :1]).tolist()
+        sums = {tuple(a + b for a, b in zip(found, row, strict=True)) for found in sums for row in odds}
+        most = max(most, len(sums))
+    return most

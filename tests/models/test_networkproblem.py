@@ -91,6 +91,38 @@ def test_links_are_made_when_they_are_read(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(made) == 2  # all of them, once
 
 
+def tabled(rng: np.random.Generator) -> ss.BayesNet:
+    """Trees, rules, functions, logistic and softmax CPDs, each with a smallest form that is its table."""
+    a, b, c = (ss.Discrete(name) for name in "abc")
+    t, r, f, g, s = (ss.Discrete(name, n) for name, n in (("t", 2), ("r", 2), ("f", 2), ("g", 7), ("s", 3)))
+    last = ss.cpds.Split(c, {0: [0.9, 0.1], 1: [0.5, 0.5]})
+    split = ss.cpds.Split(a, {0: [0.3, 0.7], 1: ss.cpds.Split(b, {0: [0.2, 0.8], 1: last})})
+    rules = [({a: 0, r: 0}, 0.3), ({a: 0, r: 1}, 0.7), ({a: 1, b: 0, r: 0}, 0.9), ({a: 1, b: 0, r: 1}, 0.1)]
+    return ss.BayesNet(
+        *(ss.TableCPD(v, [0.4, 0.6]) for v in (a, b, c)),
+        ss.TreeCPD(t, split),
+        ss.RuleCPD(r, [*rules, ({a: 1, b: 1}, 0.5)]),
+        ss.DeterministicCPD(f, lambda x, y: x ^ y, given=(t, r)),
+        ss.DeterministicCPD(g, lambda x, y, z: x + y + z, given=(t, r, f)),
+        ss.LogisticCPD(s, {v: rng.normal(size=(v.num_states, 3)) for v in (t, f, c)}, bias=[0.0, 0.1, 0.2]),
+    )
+
+
+def test_tables_of_other_forms_are_made_when_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    net, made = tabled(np.random.default_rng(0)), []
+    parts = [cpd.decomposition() for cpd in net.cpds]
+    monkeypatch.setattr("sepset.models.networkproblem.Outline.part", lambda outline, i: made.append(i) or parts[i])
+    problem = net.problem()
+    problem.relevant([0], [3])
+    assert problem.scopes[0][-1] == sum(len(cpd.scope) for cpd in net.cpds)
+    assert not made
+    for number, (cpd, part) in enumerate(zip(net.cpds, parts, strict=True)):
+        assert cpd.is_tabled
+        assert [factor.scope for factor in part.factors] == [cpd.scope]
+        assert problem.factor(number).scope == tuple(problem.variables[v] for v in problem.scope(number)) == cpd.scope
+    assert made == [*range(len(net.cpds))]
+
+
 def test_copies_have_the_same_factors() -> None:
     problem = mixed(np.random.default_rng(2)).problem()
     for other in (pickle.loads(pickle.dumps(problem)), copy.deepcopy(problem)):

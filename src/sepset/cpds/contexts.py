@@ -194,6 +194,19 @@ class Gates:
             visit(root, ())
         return cls(tuple(hidden), tuple(scopes), tuple(nodes))
 
+    @staticmethod
+    def entries(cards: Sequence[int], states: int, node: Node | int, num_gates: int = 0) -> int:
+        """The entries of the factors of a tree over parents with these numbers of states, counted without them.
+
+        >>> Gates.entries((2, 2), 2, Node(0, (0, 1), (0, Node(1, (0, 1), (1, 2)))))
+        16
+        """
+        if isinstance(node, int):
+            return 0
+        each, below = cards[node.axis] << num_gates, [branch for branch in node.branches if isinstance(branch, Node)]
+        own = each * (2 * len(below) + states * (len(below) < len(node.branches)))
+        return own + sum(Gates.entries(cards, states, branch, 1) for branch in below)
+
     def factors(self, distributions: Floats) -> tuple[Table, ...]:
         """The factors for these distributions at the leaves."""
         pairs = zip(self.scopes, self.nodes, strict=True)

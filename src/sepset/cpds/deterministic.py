@@ -96,6 +96,11 @@ class DeterministicCPD(DiscreteCPD):
         """The function's values."""
         return shown_function(self.label, self.child, self.parents, self.codes)
 
+    @property
+    def is_tabled(self) -> bool:
+        """Always: one table, dense or sparse."""
+        return True
+
     def decomposition(self) -> Decomposition:
         """Its one table, which is no larger than the function's own values."""
         return self._parts()

@@ -114,6 +114,11 @@ class DiscreteCPD(Frozen, Tabulated):
         """The number of entries of all factors together."""
         return num_entries(self.scope)
 
+    @property
+    def is_tabled(self) -> bool:
+        """Whether its one factor has its scope, as is known before that is made."""
+        return False
+
     @often
     def decomposition(self) -> Decomposition | None:
         """The factors, with what their auxiliaries are functions of; None beyond `MOST_ENTRIES`."""

@@ -22,7 +22,7 @@ from sepset.base.numerics.optimize import log_softmax, minimize, minimize_sparse
 from sepset.cpds.contexts import by_state, shown_terms, titles
 from sepset.cpds.counts import Configurations, column, num_rows_of
 from sepset.cpds.cpd import ParameterBlock
-from sepset.cpds.discrete import ChainedCPD, chunks, discrete_scope
+from sepset.cpds.discrete import MOST_ENTRIES, ChainedCPD, chunks, discrete_scope
 from sepset.cpds.jointstates import JointStates
 from sepset.cpds.parameters import ImaginaryRows, PriorTerm
 from sepset.cpds.priors.dirichlet import RowPrior
@@ -213,9 +213,8 @@ class LogisticCPD(ChainedCPD):
     @property
     def _chain(self) -> tuple[Decomposition, int] | None:
         """The chain of partial sums of log-odds and its number of entries; None if the table is smaller."""
-        table = num_entries(self.scope)
-        most = min(MAX_SUMS, math.isqrt(table // 8))
-        if len(self.parents) < 2 or not most:
+        table, most = num_entries(self.scope), self._most_sums
+        if not self._may_have_few_sums(most):
             return None
         order = self._order
         odds, parents = [_odds(self.weights[i]) for i in order], [self.parents[i] for i in order]
@@ -225,6 +224,33 @@ class LogisticCPD(ChainedCPD):
         size = sums.entries(parents) + len(sums.levels[-1]) * num_entries((parents[-1], self.child))
         final = partial(self._final, odds[-1])
         return (sums.chain(self.child, parents, final, is_log=True), size) if size < table else None
+
+    @property
+    def _most_sums(self) -> int:
+        """The most distinct partial sums of a chain that is smaller than the table; zero if there is none."""
+        return min(MAX_SUMS, math.isqrt(num_entries(self.scope) // 8)) if len(self.parents) > 1 else 0
+
+    def _may_have_few_sums(self, most: int) -> bool:
+        r"""Whether the sums of all parents but the last may be so few, in any order.
+
+        $|A + B| \ge |A| + |B| - 1$; and some parents have at most as many times more than all others but the last as
+        that has states, if it is one of them.
+        """
+        total = largest = 0
+        for weights in self.weights:
+            added = _num_odds(weights) - 1
+            total, largest = total + added, max(largest, added)
+            if 1 + total - largest > most:
+                return False
+        if not most:
+            return False
+        enough = most * max(parent.num_states for parent in self.parents)
+        return RunningSums.of(np.zeros(len(self.bias) - 1), [*map(_odds, self.weights)], most=enough) is not None
+
+    @property
+    def is_tabled(self) -> bool:
+        """Whether the weights have too many sums for a chain, and the table is made whatever is observed."""
+        return num_entries(self.scope) <= MOST_ENTRIES and not self._may_have_few_sums(self._most_sums)
 
     def _final(self, last: Floats, sums: Floats) -> Floats:
         """The log probabilities `[sums, states of the last parent, child's states]`."""
@@ -519,6 +545,15 @@ def _finite(cpd: LogisticCPD, numbers: Floats, shape: tuple[int, ...], what: str
 def _odds(weights: Floats) -> Floats:
     """Log-odds relative to the first state of the child."""
     return np.asarray(weights[:, 1:] - weights[:, :1])
+
+
+def _num_odds(weights: Floats) -> int:
+    """The number of distinct log-odds of the states of a parent, up to rounding.
+
+    >>> _num_odds(np.array([[0.0, 1.0], [2.0, 3.0], [0.0, 0.5]]))
+    2
+    """
+    return len({tuple([round(number - row[0], 12) for number in row]) for row in weights.tolist()})
 
 
 def _is_flat(weights: Floats) -> bool:

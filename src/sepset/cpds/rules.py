@@ -2,6 +2,7 @@ r"""Rule CPDs: probabilities attached to partial assignments that together cover
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Self
@@ -136,9 +137,12 @@ class RuleCPD(ContextCPD):
         return (self._rule_factor(r, self._rule_scope(r)) for r in range(len(self.probability)))
 
     def _piece_entries(self) -> int:
-        scopes = [self._rule_scope(rule) for rule in range(len(self.probability))]
-        mentioned = any(self.child in scope for scope in scopes)  # else the child would be in no factor
-        return sum(map(num_entries, scopes)) if mentioned else num_entries(self.scope)
+        free: list[list[bool]] = [np.all(mask, axis=1).tolist() for mask in self.masks]
+        if all(free[-1]):  # the child would be in no factor
+            return num_entries(self.scope)
+        pairs = zip(self.scope, free, strict=True)
+        sizes = [[1 if is_any else v.num_states for is_any in rules] for v, rules in pairs]
+        return sum(map(math.prod, zip(*sizes, strict=True)))
 
     def _rule_scope(self, rule: int) -> tuple[Discrete, ...]:
         return tuple(v for v, mask in zip(self.scope, self.masks, strict=True) if not mask[rule].all())

@@ -184,6 +184,11 @@ class TableCPD(DiscreteCPD):
         """The table itself."""
         return (self.table,)
 
+    @property
+    def is_tabled(self) -> bool:
+        """Always."""
+        return True
+
     @often
     def decomposition(self) -> Decomposition:
         """The table itself, whatever its size."""

@@ -17,7 +17,7 @@ from sepset.base.frozen import fill
 from sepset.base.text import listing
 from sepset.cpds.contexts import Gates, Node, Partition, reordered, shown_tree
 from sepset.cpds.cpd import ContextIndependence, ParameterBlock
-from sepset.cpds.discrete import DiscreteCPD, check_rows, discrete_scope
+from sepset.cpds.discrete import MOST_ENTRIES, DiscreteCPD, check_rows, discrete_scope
 from sepset.cpds.multinomials import Rows
 from sepset.cpds.registry import Fields, registered
 from sepset.errors import ModelError, NotApplicable, ScopeError
@@ -99,8 +99,14 @@ class ContextCPD(DiscreteCPD):
         return smallest_form(**self._sizes())
 
     def _sizes(self) -> dict[str, int]:
-        gates = sum(map(num_entries, self._gates().scopes))
+        cards = [parent.num_states for parent in self.parents]
+        gates = Gates.entries(cards, self.child.num_states, self.partition.root)
         return {"table": num_entries(self.scope), "leaves": self._piece_entries(), "gates": gates}
+
+    @property
+    def is_tabled(self) -> bool:
+        """Whether the smallest form is the table, and that is made whatever is observed."""
+        return self._form() == "table" and num_entries(self.scope) <= MOST_ENTRIES
 
     @property
     def size(self) -> int:
@@ -185,8 +191,8 @@ class TreeCPD(ContextCPD):
         return map(self._leaf_factor, range(self.partition.num_leaves))
 
     def _piece_entries(self) -> int:
-        leaves = range(self.partition.num_leaves)
-        return sum(num_entries((*self.partition.scope(leaf), self.child)) for leaf in leaves)
+        cards = [parent.num_states for parent in self.parents]
+        return self.child.num_states * sum(math.prod([cards[i] for i in path]) for path in self.partition.tested)
 
     def _leaf_factor(self, leaf: int) -> Table:
         inside = self.partition.indicator(leaf)[..., None]

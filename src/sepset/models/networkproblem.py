@@ -17,7 +17,7 @@ from sepset.base.arraytypes import Ints
 from sepset.base.frozen import fill, read_only
 from sepset.base.lazy import lazy
 from sepset.cpds.cpd import CPD
-from sepset.cpds.discrete import ChainedCPD
+from sepset.cpds.discrete import ChainedCPD, DiscreteCPD
 from sepset.cpds.table import is_table
 from sepset.factors.block import single_blocks
 from sepset.factors.decomposition import Decomposition
@@ -35,14 +35,20 @@ def network_problem(variables: Universe, cpds: Sequence[CPD], parents: Ints | No
     Tested by: models/test_networkproblem.py::test_problem_is_that_of_factors_made_at_once
     """
     levels = [cpd.num_levels if isinstance(cpd, ChainedCPD) else 0 for cpd in cpds]
-    is_late = [level > 0 or is_table(cpd) for cpd, level in zip(cpds, levels, strict=True)]
+    is_made = [is_table(cpd) for cpd in cpds]
+    is_late = [made or level > 0 or _is_tabled(c) for c, level, made in zip(cpds, levels, is_made, strict=True)]
     parts: dict[int, Any] = {i: cpds[i].decomposition() for i, is_known in enumerate(is_late) if not is_known}
-    if not any(levels) and all(_is_whole(part, cpds[i]) for i, part in parts.items()):
+    if len(parts) + sum(is_made) == len(cpds) and all(_is_whole(part, cpds[i]) for i, part in parts.items()):
         made: list[Any] = [parts[i].factors[0] if i in parts else cpd.factors()[0] for i, cpd in enumerate(cpds)]
         return _of_whole_factors(variables, cpds, made)
     if parents is None:
         parents = variables.found_places([v for cpd in cpds for v in cpd.parents])
     return Outline(variables, cpds, np.array(levels, np.int64), parts, parents).problem()
+
+
+def _is_tabled(cpd: CPD) -> bool:
+    """Whether a CPD is one factor with its scope, as is known before that is made."""
+    return isinstance(cpd, DiscreteCPD) and cpd.is_tabled
 
 
 def _is_whole(part: Decomposition | None, cpd: CPD) -> bool:
@@ -65,7 +71,7 @@ class Outline:
         variables: of the network.
         cpds: of these variables.
         levels: the states of the auxiliaries of each chain, whose factors are made later; zero for other CPDs.
-        parts: the factors of the others but tables, None if they wait for evidence.
+        parts: the factors of the others that are not known to be one with their scope, None if they wait for evidence.
         parents: the positions of all parents, CPD by CPD.
     """
 

@@ -10,6 +10,8 @@ import sepset as ss
 from sepset.inference import costs
 from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.rows.program import LoadedRows
+from sepset.kernels.kernel import Kernel
+from sepset.kernels.rows import batches
 
 
 def program_of(net, columns, targets, observed=()):
@@ -68,3 +70,26 @@ def test_canceled_runs_stop_at_once():
     codes = np.zeros((100, 2), np.int32)
     _, flat, _, _ = LoadedRows.of(program, prepared.store).run(codes, np.ones(100), np.ones(1, np.uint8))
     assert np.isnan(flat).all()
+
+
+class Soon:
+    """A cancellation after some reads."""
+
+    def __init__(self, after: int) -> None:
+        self.after, self.reads = after, 0
+
+    def __getitem__(self, _: int) -> int:
+        self.reads += 1
+        return int(self.reads > self.after)
+
+
+def test_a_block_of_rows_heeds_a_cancellation_before_each_instruction(monkeypatch):
+    prepared, program = program_of(ss.datasets.load("student"), (2, 3), (0,))
+    loaded, codes, soon = LoadedRows.of(program, prepared.store), np.zeros((4, 2), np.int32), Soon(2)
+    for name, made in list(vars(batches).items()):
+        if isinstance(made, Kernel) or hasattr(made, "py_func"):
+            monkeypatch.setattr(batches, name, made.function if isinstance(made, Kernel) else made.py_func)
+    _, flat, _, _ = loaded.run(codes, np.ones(4), soon)
+    assert np.isnan(flat).all()
+    assert len(program.ops) > 2
+    assert soon.reads == 4  # before three instructions, and after the last

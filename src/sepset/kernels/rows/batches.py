@@ -317,11 +317,14 @@ def _count(
 @kernel(borrows=True)
 def _sweep(
     w: Any, ops: Any, groups: Any, checks: Any, exponents: Any, maximize: bool, counter: Any, flags: Any, high: Any,
-    low: Any,
+    low: Any, cancel: Any,
 ) -> None:  # fmt: skip
-    """Run all instructions for one block; rows whose range is too wide for products are flagged."""
+    """Run all instructions for one block, up to a cancellation; rows whose range is too wide for products are
+    flagged."""
     lanes = len(flags)
     for r in range(ops.shape[0]):
+        if cancel[0] != 0:
+            return
         op = ops[r]
         d, a, b = op[TENSOR_D], op[TENSOR_A], op[TENSOR_B]
         for i in range(lanes):
@@ -346,12 +349,12 @@ def run_rows(
     flags, found = np.zeros(lanes, np.uint8), np.zeros(lanes, np.int64)
     high, low, weight = np.zeros(lanes), np.zeros(lanes), np.zeros(lanes)
     for start in range(0, codes.shape[1], lanes):
-        if cancel[0] != 0:
-            return
         flags[:] = 0
         _load_findings(w, codes, start, likelihoods, found)
         _load_factors(w, store, codes, start, moving, copies, fixed, lanes, counter)
-        _sweep(w, ops, groups, checks, exponents, False, counter, flags, high, low)
+        _sweep(w, ops, groups, checks, exponents, False, counter, flags, high, low, cancel)
+        if cancel[0] != 0:
+            return
         weight[:] = 0.0
         for i in range(min(lanes, codes.shape[1] - start)):
             row = start + i
@@ -455,11 +458,11 @@ def run_modes(
     flags, found = np.zeros(lanes, np.uint8), np.zeros(lanes, np.int64)
     high, low, best = np.zeros(lanes), np.zeros(lanes), np.zeros(len(cards), np.int64)
     for start in range(0, codes.shape[1], lanes):
-        if cancel[0] != 0:
-            return
         flags[:] = 0
         _load_findings(w, codes, start, likelihoods, found)
-        _sweep(w, ops, groups, checks, exponents, True, counter, flags, high, low)
+        _sweep(w, ops, groups, checks, exponents, True, counter, flags, high, low, cancel)
+        if cancel[0] != 0:
+            return
         for i in range(min(lanes, codes.shape[1] - start)):
             row = start + i
             log_value[row] = _log_partition(w, roots, exponents, i, lanes)
