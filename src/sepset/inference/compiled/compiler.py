@@ -249,6 +249,13 @@ class Compiler:
         is_used = self.narrowing.decide(evidence, fewer.states, other.nanoseconds / question.nanoseconds)
         return other if is_used else question
 
+    def over_own_states(self, kind: Kind, targets: Positions, evidence: Evidence) -> Question | None:
+        """The question over the states that these very findings leave; None if they exclude none."""
+        pattern = self.narrowing.own(evidence)
+        if pattern is None:
+            return None
+        return self.question(kind, targets or self.planner.hidden(pattern) if kind == "marginals" else targets, pattern)
+
     def best(self, evidence: Evidence) -> Question:
         """The question of the best values; over the states that these findings leave, if it is expensive otherwise."""
         planner = self.planner

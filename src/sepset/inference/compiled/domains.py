@@ -179,6 +179,7 @@ class Domains:
         self._store, self._cards = store, cards
         self._first: Cache[FirstValues] = Cache()
         self._own: Cache[States | None] = Cache(64)
+        self._left: Cache[States | None] = Cache(16)
 
     @lazy
     def possible(self) -> States | None:
@@ -208,7 +209,9 @@ class Domains:
 
     def left_by(self, codes: Mapping[int, int]) -> States | None:
         """The states possible with these findings; None if no state is left."""
-        return given_states(self.known, codes) if codes else self.known
+        if not codes:
+            return self.known
+        return self._left.get(tuple(sorted(codes.items())), lambda: given_states(self.known, codes))
 
     @lazy
     def has_zeros(self) -> bool:

@@ -98,7 +98,11 @@ class TableEngine:
         first = self._first(pattern, evidence) if self.compiler.is_new(pattern) else None
         if first is not None:
             return first
-        groups, question = self.compiler.all_marginals(pattern, evidence)
+        try:
+            groups, question = self.compiler.all_marginals(pattern, evidence)
+        except TooLarge:
+            if (question := self.compiler.over_own_states("marginals", (), evidence)) is None:
+                raise
         if question is None:
             return self._read_groups(groups, evidence), self.log_partition(evidence)
         return self._read_singles(question, evidence)
@@ -226,8 +230,14 @@ class TableEngine:
         compiler = self.compiler
         if kind in SUMS:
             self.refuse_hopeless(evidence, targets)
-            return compiler.asked(kind, targets, compiler.narrowing.pattern(evidence), evidence)
-        return compiler.asked(kind, targets, compiler.planner.pattern(evidence))
+        try:
+            if kind in SUMS:
+                return compiler.asked(kind, targets, compiler.narrowing.pattern(evidence), evidence)
+            return compiler.asked(kind, targets, compiler.planner.pattern(evidence))
+        except TooLarge:
+            if (found := compiler.over_own_states(kind, targets, evidence)) is None:
+                raise
+            return found
 
     def refuse_hopeless(self, evidence: Evidence, targets: Positions | None) -> None:
         """Raise if the graph alone tells that no order has tables that fit; None asks for all variables."""

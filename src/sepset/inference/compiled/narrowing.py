@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from threading import Lock
 from typing import ClassVar, NamedTuple
 
+import numpy as np
+
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.inference import costs
@@ -77,6 +79,20 @@ class Narrowing:
         before, after = self._planner.cards(pattern.states).copy(), states.cards.copy()
         before[list(evidence.codes)] = after[list(evidence.codes)] = 1
         return pattern._replace(states=states) if after.sum() < before.sum() else None
+
+    def own(self, evidence: Evidence) -> Pattern | None:
+        """The pattern over the states that these very findings leave; None if that excludes none, or takes too long.
+
+        For tables that are too large over all states: absent findings of noisy-ors leave one state of each link.
+        """
+        planner = self._planner
+        if self._is_off or planner.num_entries > costs.ENTRIES_FOR_OWN_STATES or planner.zeros is None:
+            return None
+        states, hidden = planner.zeros.left_by(evidence.codes), np.ones(len(planner.cards(None)), bool)
+        hidden[list(evidence.codes)] = False
+        if states is None or not (states.cards < planner.cards(None))[hidden].any() or not self.claim():
+            return None
+        return Pattern(evidence.observed, evidence.weighted, states)
 
     def decide(self, evidence: Evidence, states: States, ratio: float) -> bool:
         """Whether these states are used with these findings from now on: if programs over them are cheaper by enough.

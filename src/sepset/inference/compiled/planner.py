@@ -116,6 +116,13 @@ class Planner:
         states = None if self.domains is None else self.domains.of(evidence)
         return Pattern(evidence.observed, evidence.weighted, states)
 
+    @lazy
+    def num_entries(self) -> float:
+        """The number of entries of all factors, as their scopes tell."""
+        start, members = self.problem.scopes
+        sizes = np.concatenate([[0.0], np.cumsum(np.log2(np.maximum(self._cards, 1))[members])])
+        return float(np.exp2(sizes[start[1:]] - sizes[start[:-1]]).sum())
+
     def cards(self, states: States | None) -> Ints:
         """The number of states of each variable in tables."""
         return self._cards if states is None else states.cards
