@@ -119,6 +119,11 @@ class DiscreteCPD(Frozen, Tabulated):
         """Whether its one factor has its scope, as is known before that is made."""
         return False
 
+    @property
+    def _has_table(self) -> bool:
+        """Whether its table is small enough to be made whatever is observed."""
+        return num_entries(self.scope) <= MOST_ENTRIES
+
     @often
     def decomposition(self) -> Decomposition | None:
         """The factors, with what their auxiliaries are functions of; None beyond `MOST_ENTRIES`."""

@@ -22,7 +22,7 @@ from sepset.base.numerics.optimize import log_softmax, minimize, minimize_sparse
 from sepset.cpds.contexts import by_state, shown_terms, titles
 from sepset.cpds.counts import Configurations, column, num_rows_of
 from sepset.cpds.cpd import ParameterBlock
-from sepset.cpds.discrete import MOST_ENTRIES, ChainedCPD, chunks, discrete_scope
+from sepset.cpds.discrete import ChainedCPD, chunks, discrete_scope
 from sepset.cpds.jointstates import JointStates
 from sepset.cpds.parameters import ImaginaryRows, PriorTerm
 from sepset.cpds.priors.dirichlet import RowPrior
@@ -250,7 +250,7 @@ class LogisticCPD(ChainedCPD):
     @property
     def is_tabled(self) -> bool:
         """Whether the weights have too many sums for a chain, and the table is made whatever is observed."""
-        return num_entries(self.scope) <= MOST_ENTRIES and not self._may_have_few_sums(self._most_sums)
+        return self._has_table and not self._may_have_few_sums(self._most_sums)
 
     def _final(self, last: Floats, sums: Floats) -> Floats:
         """The log probabilities `[sums, states of the last parent, child's states]`."""

@@ -17,7 +17,7 @@ from sepset.base.frozen import fill
 from sepset.base.text import listing
 from sepset.cpds.contexts import Gates, Node, Partition, reordered, shown_tree
 from sepset.cpds.cpd import ContextIndependence, ParameterBlock
-from sepset.cpds.discrete import MOST_ENTRIES, DiscreteCPD, check_rows, discrete_scope
+from sepset.cpds.discrete import DiscreteCPD, check_rows, discrete_scope
 from sepset.cpds.multinomials import Rows
 from sepset.cpds.registry import Fields, registered
 from sepset.errors import ModelError, NotApplicable, ScopeError
@@ -106,7 +106,7 @@ class ContextCPD(DiscreteCPD):
     @property
     def is_tabled(self) -> bool:
         """Whether the smallest form is the table, and that is made whatever is observed."""
-        return self._form() == "table" and num_entries(self.scope) <= MOST_ENTRIES
+        return self._form() == "table" and self._has_table
 
     @property
     def size(self) -> int:
