@@ -17,7 +17,7 @@ from sepset.base.arraytypes import Ints
 from sepset.base.frozen import fill, read_only
 from sepset.base.lazy import lazy
 from sepset.cpds.cpd import CPD
-from sepset.cpds.discrete import ChainedCPD, DiscreteCPD
+from sepset.cpds.discrete import ChainedCPD, is_discrete
 from sepset.cpds.table import is_table
 from sepset.factors.block import single_blocks
 from sepset.factors.decomposition import Decomposition
@@ -34,8 +34,10 @@ def network_problem(variables: Universe, cpds: Sequence[CPD], parents: Ints | No
     Guarantee: exact.
     Tested by: models/test_networkproblem.py::test_problem_is_that_of_factors_made_at_once
     """
-    levels = [cpd.num_levels if isinstance(cpd, ChainedCPD) else 0 for cpd in cpds]
     is_made = [is_table(cpd) for cpd in cpds]
+    if all(is_made):
+        return _of_whole_factors(variables, cpds, [cpd.factors()[0] for cpd in cpds])
+    levels = [cpd.num_levels if isinstance(cpd, ChainedCPD) else 0 for cpd in cpds]
     is_late = [made or level > 0 or _is_tabled(c) for c, level, made in zip(cpds, levels, is_made, strict=True)]
     parts: dict[int, Any] = {i: cpds[i].decomposition() for i, is_known in enumerate(is_late) if not is_known}
     if len(parts) + sum(is_made) == len(cpds) and all(_is_whole(part, cpds[i]) for i, part in parts.items()):
@@ -48,7 +50,7 @@ def network_problem(variables: Universe, cpds: Sequence[CPD], parents: Ints | No
 
 def _is_tabled(cpd: CPD) -> bool:
     """Whether a CPD is one factor with its scope, as is known before that is made."""
-    return isinstance(cpd, DiscreteCPD) and cpd.is_tabled
+    return is_discrete(cpd) and cpd.is_tabled
 
 
 def _is_whole(part: Decomposition | None, cpd: CPD) -> bool:

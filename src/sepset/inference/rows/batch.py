@@ -98,7 +98,7 @@ class RowTables:
 
         Raises if a row that is asked about on its own, for want of a program, is too large.
         """
-        if len(rows):
+        if rows.codes.size >= costs.VARIABLES_OF_MINORS:
             fewest = int((rows.codes[:ROWS_LOOKED_AT] >= 0).sum(axis=1).argmin())
             self._tables.refuse_hopeless(rows.evidence(fewest), ())  # its probability is needed in any case
         programs = list(self._programs(rows, targets, counted))
