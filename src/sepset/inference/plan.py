@@ -502,7 +502,7 @@ def contracted(pairs: Ints, num_nodes: int) -> tuple[Ints, Ints]:
         The pairs, and for each node the one that it is now part of.
 
     >>> contracted(np.array([[0, 3], [0, 4], [1, 3], [1, 4], [1, 5], [2, 3], [2, 4], [2, 5], [3, 5]]), 6)[0].tolist()
-    [[3, 4], [3, 5]]
+    [[3, 4], [3, 5], [4, 5]]
     """
     order = np.argsort(np.bincount(pairs.reshape(-1), minlength=num_nodes), kind="stable")
     rank, smallest = np.empty(num_nodes, np.int64), np.full(num_nodes, num_nodes)

@@ -341,6 +341,10 @@ class BayesNet(NamedModel):
         """The directed graph as a networkx `DiGraph`."""
         return self.dag.to_networkx()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy of all parts: writing a line finds it, with the help of the network."""
+        return vars(self).copy()
+
     @lazy
     def line(self) -> Line:
         """The line along which the chains of wide CPDs run, which depends on the other CPDs; empty without any."""
