@@ -604,6 +604,6 @@ def test_random_tables_are_refused_before_one_is_drawn(size, reason, monkeypatch
 
 def test_a_network_whose_line_is_not_known_yet_is_pickled():
     causes = [Discrete(f"c{i}") for i in range(4)]
-    net = BayesNet(*(TableCPD(c, [0.9, 0.1]) for c in causes), NoisyOr("y", dict.fromkeys(causes, 0.5)))
+    net = BayesNet(*(TableCPD(c, [0.9, 0.1]) for c in causes), NoisyOr(Discrete("y"), dict.fromkeys(causes, 0.5)))
     assert net.line
     assert pickle.loads(pickle.dumps(net)) == net
