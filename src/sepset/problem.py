@@ -78,6 +78,7 @@ class Form:
         group: the number of its conditional.
         is_deferred: whether these factors are too large to be built.
         is_functional: whether they serve maxima too.
+        absent: the child's state in which every auxiliary is in its first one; None if there is none.
     """
 
     source: Decomposable
@@ -85,6 +86,7 @@ class Form:
     group: int
     is_deferred: bool = False
     is_functional: bool = False
+    absent: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -227,6 +229,12 @@ class Problem:
                 found.add(auxiliary)
         return tuple(auxiliary for auxiliary in self.functions if auxiliary in found)
 
+    def quiet(self, codes: Mapping[int, int]) -> dict[int, int]:
+        """The states of auxiliaries that these findings tell: the first, if the child of their function is absent."""
+        known = ((self.conditionals[form.group], form.absent) for form in self.forms if form.absent is not None)
+        hidden = (group.auxiliaries for group, absent in known if codes.get(group.child) == absent)
+        return dict.fromkeys(itertools.chain.from_iterable(hidden), 0)
+
     def with_determined(
         self, over: Iterable[int], observed: Iterable[int], *, touched: Iterable[int] = ()
     ) -> tuple[int, ...]:
@@ -257,8 +265,12 @@ class Problem:
         return made
 
     def with_blocks(self, blocks: Iterable[Block]) -> Problem:
-        """The problem with other factors of the same numbers and scopes, which are not read again."""
-        made = replace(self, blocks=tuple(blocks))
+        """The problem with other factors of the same numbers and scopes, which are not read again.
+
+        Their zeros may be others: no finding tells the states of auxiliaries.
+        """
+        forms = tuple([form if form.absent is None else replace(form, absent=None) for form in self.forms])
+        made = replace(self, blocks=tuple(blocks), forms=forms)
         carry_over(self, made, "scopes", "shapes", "single_conditionals")
         return made
 

@@ -62,22 +62,76 @@ def subset_sums(priors, leaks, strengths, found=None):
     return total, joint
 
 
+NUM, CAUSES, WIDEST = 45, 30, 14
+
+
+def mostly_off(on, seed=3):
+    """A network whose findings are too many to be on all at once, and these findings."""
+    priors, leaks, strengths = diagnosis(seed, NUM, CAUSES, WIDEST)
+    parts = priors, leaks, [dict(list(strength.items())[:WIDEST]) for strength in strengths]
+    found = [int(j in on) for j in range(NUM)]
+    return parts, network(*parts), found, {f"f{j}": x for j, x in enumerate(found)}
+
+
 def test_findings_that_are_off_couple_no_causes():
     """Their links have one state left; values of the same findings that come later have states of their own."""
-    num, most = 45, 14
-    priors, leaks, strengths = diagnosis(3, num, 30, most)
-    strengths = [dict(list(strength.items())[:most]) for strength in strengths]
-    net = network(priors, leaks, strengths)
+    parts, net, *_ = mostly_off(())
     for on in ((0,), (4, 7)):
-        found = [int(j in on) for j in range(num)]
-        given = {f"f{j}": x for j, x in enumerate(found)}
-        total, joint = subset_sums(priors, leaks, strengths, found)
+        _, _, found, given = mostly_off(on)
+        total, joint = subset_sums(*parts, found)
         expected = [float(exact / total) for exact in joint]
         marginals = ss.marginals(net, given=given)
-        np.testing.assert_allclose([marginals[f"c{i}"].values[1] for i in range(30)], expected, rtol=1e-9)
+        np.testing.assert_allclose([marginals[f"c{i}"].values[1] for i in range(CAUSES)], expected, rtol=1e-9)
         np.testing.assert_allclose(ss.log_probability(net, given=given), np.log(float(total)), rtol=1e-11)
-    np.testing.assert_allclose(ss.query(net, "c3", given=given).values[1], expected[3], rtol=1e-9)
-    assert ss.sample(net, 5, given=given).num_rows == 5
+        np.testing.assert_allclose(ss.query(net, "c3", given=given).values[1], expected[3], rtol=1e-9)
+    num = 20_000
+    drawn = ss.sample(net, num, given=given, seed=1)
+    for i, p in enumerate(expected):
+        assert abs(np.mean(np.asarray(drawn[f"c{i}"]) == 1) - p) < 6 * np.sqrt(p * (1 - p) / num) + 1 / num
+
+
+def test_rows_of_findings_that_are_off():
+    """Each row is answered by itself where no program serves all, and the row that couples most is refused first."""
+    (parts, net, *_), rows = mostly_off(()), [mostly_off(on)[2] for on in ((), (2,), (4, 7), (1, 2, 3))]
+    frame = {f"f{j}": [row[j] for row in rows] for j in range(NUM)}
+    exact = [subset_sums(*parts, row) for row in rows]
+    found = ss.predict(net, frame, targets=["c3", "c8"])
+    for name in ("c3", "c8"):
+        expected = [float(joint[int(name[1:])] / total) for total, joint in exact]
+        np.testing.assert_allclose(found.probabilities[name][:, 1], expected, rtol=1e-9)
+    with pytest.raises(ss.TooLarge):
+        ss.predict(net, {name: [*column, 1] for name, column in frame.items()}, targets=["c3"])
+
+
+def test_sensitivity_to_findings_that_are_off():
+    """Numerator and denominator are linear in each parameter: two values of it tell their slopes."""
+    (priors, leaks, strengths), net, found, given = mostly_off((4, 7))
+    slopes = {
+        row["parameter"]: row["derivative"]
+        for row in ss.sensitivity(net, "c3", state=1, given=given).to_frame().to_dict("records")
+    }
+    total, joint = subset_sums(priors, leaks, strengths, found)
+    off = next(j for j in range(NUM) if 3 in strengths[j] and not found[j])
+    for j in (off, 7):
+        changed = [dict(strength) for strength in strengths]
+        changed[j][3] = 0.5
+        other = subset_sums(priors, leaks, changed, found)
+        step = Fraction(1, 2) - Fraction(strengths[j][3])
+        numerator, denominator = (other[1][3] - joint[3]) / step, (other[0] - total) / step
+        expected = float((numerator * total - joint[3] * denominator) / total**2)
+        name = next(name for name in (f"P(f{j}=1 | c3=1)", f"P(f{j}=0 | c3=1)") if name in slopes)
+        np.testing.assert_allclose(slopes[name] * (1 if "=1 |" in name else -1), expected, rtol=1e-8)
+
+
+def test_expected_counts_of_findings_that_are_off():
+    """One step of EM from a start, for the prior of each cause: the mean of its posteriors."""
+    (parts, net, *_), rows = mostly_off(()), [mostly_off(on)[2] for on in ((), (2,), (4, 7))]
+    frame = {f"f{j}": [row[j] for row in rows] for j in range(NUM)}
+    exact = [subset_sums(*parts, row) for row in rows]
+    fitted = ss.fit(net, frame, method=ss.EM(start=net), until=ss.Until(1)).model
+    for i in range(CAUSES):
+        expected = np.mean([float(joint[i] / total) for total, joint in exact])
+        np.testing.assert_allclose(fitted.cpd(f"c{i}").values[1], expected, rtol=1e-7)
 
 
 @pytest.mark.parametrize(

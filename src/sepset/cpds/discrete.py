@@ -371,6 +371,11 @@ class ChainedCPD(DiscreteCPD):
         return 0
 
     @property
+    def absent(self) -> int | None:
+        """The child's state in which every auxiliary is in its first one, whatever the parents; None without such."""
+        return None
+
+    @property
     def _order(self) -> Sequence[int]:
         """The places of the parents along the chain."""
         return self.line.order(self.parents)

@@ -72,6 +72,11 @@ class NoisyCPD(ChainedCPD):
         return self.influences.num_levels(most)
 
     @property
+    def absent(self) -> int:
+        """The child's lowest state, in which all contributions are."""
+        return self.influences.order[0]
+
+    @property
     def auxiliaries(self) -> tuple[Discrete, ...]:
         """The running maxima of the chain; empty if the table is smaller."""
         return self.influences.auxiliaries(self.child, self.parents) if self._is_chain else ()
@@ -541,13 +546,9 @@ class Contributions(JointStates[N]):
         """For each row that can be learned, the tables with all mass of that row at each level."""
         count, levels = num_entries(self.cpd.parents), np.eye(self.rows.shape[1])
         codes = [*decode(np.arange(count), self.cpd.parents).values()]
-        for row in np.flatnonzero(self.free):
-            tables = []
-            for level in levels:
-                rows = self.rows
-                rows[row] = level
-                tables.append(self.from_rows(rows).influences.probabilities(codes, count).reshape(-1))
-            yield tables
+        for is_row in np.eye(len(self.rows), dtype=bool)[self.free]:
+            made = [self.from_rows(np.where(is_row[:, None], level, self.rows)) for level in levels]
+            yield [cpd.influences.probabilities(codes, count).reshape(-1) for cpd in made]
 
 
 def _arrays(child: Discrete, parents: tuple[Discrete, ...], fields: Fields) -> dict[str, Floats]:
@@ -591,8 +592,9 @@ def _contribution(cpd: NoisyMax, effect: ArrayLike, parent: Discrete | None) -> 
     what = "the leak" if parent is None else parent.name
     if rows.shape != shape and (parent is not None or rows.shape != shape[1:]):
         raise ModelError(f"{name_of(cpd)}: the contribution of {what} has the shape {rows.shape}; expected {shape}.")
-    rows = rows.reshape(shape)
-    check_rows(rows, cpd, lambda place: f"({what}={parent.states[place]!r})" if parent else f"({what})")
+    check_rows(
+        rows := rows.reshape(shape), cpd, lambda place: f"({what}={parent.states[place]!r})" if parent else f"({what})"
+    )
     return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -43,7 +44,7 @@ from sepset.engine.effects.refitting import stacked
 from sepset.engine.effects.sweeps import Sweeps, with_state
 from sepset.engine.effects.wholeeffects import WholeGradients
 from sepset.engine.weighteffects import WeightEffects
-from sepset.errors import NotApplicable, ScopeError
+from sepset.errors import NotApplicable, ScopeError, TooLarge
 from sepset.inference.compiled.gradients import Derivatives, Gradient
 from sepset.inference.conflict import impossible
 from sepset.inference.diagnosis.soft import moments, resolve_soft
@@ -210,8 +211,22 @@ def _ground(engine: Engine, position: int, evidence: Evidence) -> _Ground:
         settings = elimination_settings(engine.prepared.method)
         derivatives = Derivatives(problem, *settings) if is_deferred else engine.derivatives
         place = {v: v for v in range(problem.num_visible)}
-        return _Ground(derivatives, evidence, place, tuple(cpds), frozenset(engine.joints))
+        found = _with_told(derivatives, evidence)
+        return _Ground(derivatives, found, place, tuple(cpds), frozenset(engine.joints))
     return _with_reals(engine, problem, evidence, cpds)
+
+
+def _with_told(derivatives: Derivatives, evidence: Evidence) -> Evidence:
+    """The findings, and what they tell of auxiliaries if tables are too large otherwise.
+
+    No parameter changes the entries of a function's factors that exclude other states of these.
+    """
+    if not (told := derivatives.problem.quiet(evidence.codes)):
+        return evidence
+    with suppress(TooLarge):
+        derivatives.question(evidence)
+        return evidence
+    return replace(evidence, codes={**told, **evidence.codes})
 
 
 def _with_reals(engine: Engine, problem: Problem, evidence: Evidence, cpds: Sequence[CPD]) -> _Ground:

@@ -293,6 +293,9 @@ GAIN_ENTRIES_AT_ONCE = 2**22
 GAIN_ENTRIES_CACHED = 2**22
 """Entries of loadings and gains up to which they are cached for the next question with the same observed variables."""
 
+AUXILIARIES_TOLD_FIRST = 2000
+"""Auxiliaries of functions from which those that findings tell are findings too, whatever else would be shared."""
+
 ENTRIES_FOR_OWN_STATES = 2.0**15
 """Entries of all factors up to which too large tables are planned again, over the states that findings leave."""
 

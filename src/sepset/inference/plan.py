@@ -283,7 +283,7 @@ def make_plan(
         num_variables=problem.num_visible,
         scopes=(start[:-1], members),
         targets=tuple([problem.variables[v].name for v in targets]),
-        observed=tuple([problem.variables[v].name for v in observed]),
+        observed=tuple([problem.variables[v].name for v in observed if v < problem.num_visible]),
     )
 
 
@@ -448,12 +448,15 @@ def _needed_pairs(problem: Problem, targets: Sequence[int] | None, observed: Col
 def _family_pairs(problem: Problem, is_needed: Bools, is_kept: Bools) -> Ints:
     """The pairs of variables with several states in a table, and those of a chain, as one node, with its parents.
 
-    A chain has the number of its child, and is there even if that is observed.
+    A chain has the number of its child, and is there even if that is observed, but not if its auxiliaries are.
     """
     start, members, _ = problem.families
     num, sizes = problem.num_visible, np.diff(start)
     is_chain, is_other = np.zeros(len(sizes), bool), np.zeros(len(sizes), bool)
     is_chain[problem.chains] = True
+    if not is_kept[num:].all():
+        is_needed = is_needed.copy()
+        is_needed[[c for c in problem.chains.tolist() if not is_kept[problem.conditionals[c].auxiliaries[0]]]] = False
     is_other[[problem.conditionals[form.group].child for form in problem.forms if form.is_deferred]] = True
     owner, is_own = np.repeat(np.arange(len(sizes)), sizes), members < num
     is_other[owner[~is_own]] = True

@@ -213,7 +213,9 @@ class Outline:
         part, is_deferred = self._split.get(i), i in self._deferred
         if part is not None and (part.is_functional or not part.auxiliaries):
             return None
-        return Form(self.cpds[i], self.groups[i].factors, i, is_deferred=is_deferred)  # type: ignore[arg-type]
+        cpd: Any = self.cpds[i]
+        absent = cpd.absent if self._levels[i] else None
+        return Form(cpd, self.groups[i].factors, i, is_deferred=is_deferred, absent=absent)
 
     def part(self, child: int) -> Decomposition | None:
         """The factors of a CPD, made now; None if they wait for evidence."""

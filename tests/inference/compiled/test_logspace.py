@@ -195,7 +195,7 @@ def test_a_run_that_follows_a_long_one_is_not_refused(monkeypatch):
     a, b = ss.Discrete("a"), ss.Discrete("b")
     wide = ss.MarkovNet(ss.Table((a, b), [[1.0, 1e-200], [1e-200, 1e-300]]), ss.Table(a, [1.0, 1e-150]))
     prepared = ss.CliqueTree().prepare(wide.problem())
-    question = prepared.question("joint", (), Evidence())
+    question, _ = prepared.question("joint", (), Evidence())
     values = prepared.within(None, Evidence())[0]
     with working(1e-3), pytest.raises(OutOfWork):
         run_log(question, values, Evidence())

@@ -168,7 +168,7 @@ def test_loops_and_arrays_choose_the_same_states(monkeypatch, most):
         entries = [rng.choice([0.0, 1.0, 1.0, 2.0], [v.num_states for v in scope]) for scope in scopes]
         model = ss.MarkovNet(*map(ss.Table, scopes, entries), variables=variables)
         tables = ss.CliqueTree().prepare(model.problem())
-        question = tables.question("mode", (), Evidence())
+        question, _ = tables.question("mode", (), Evidence())
         with run_tensors(question, *tables.within(question.states, Evidence())) as done:
             if done.log_partition == -math.inf:
                 continue

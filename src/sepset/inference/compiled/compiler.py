@@ -106,6 +106,11 @@ class Compiler:
         return Cache(128)
 
     @lazy
+    def wide(self) -> Cache[bool]:
+        """The observed sets that have been too large without what their findings tell of auxiliaries."""
+        return Cache(128)
+
+    @lazy
     def supports(self) -> Supports | None:
         """The programs over supports; None if there are no zeros, or they are treated like other values."""
         zeros = self.planner.settings.zeros

@@ -93,6 +93,15 @@ class DenseRun(TensorRun):
         values = self.tensor(self.question.factor_homes[number])
         return np.asarray(values / values.sum())
 
+    def factor_marginals(self) -> Floats:
+        """Those of all relevant factors, one after the other."""
+        homes = np.array(self.question.factor_homes)
+        sizes = np.asarray(self.question.contraction.sizes, np.int64)[homes]
+        ends = sizes.cumsum()
+        places = np.arange(ends[-1]) + np.repeat(self.question.program.offsets[homes] - ends + sizes, sizes)
+        values = self._space.values[places]
+        return np.asarray(values / np.repeat(np.add.reduceat(values, ends - sizes), sizes))
+
 
 def run_dense(
     question: Question, values: FactorValues, evidence: Evidence, *, reads_tensors: bool = True, threads: int | None = 1

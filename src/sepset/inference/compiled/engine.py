@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -33,6 +35,8 @@ from sepset.variables.variable import Discrete
 
 NO_FINDINGS = Evidence()
 
+T = TypeVar("T")
+
 Reader = Callable[[int], Table]
 """From a variable position to its marginal."""
 
@@ -58,6 +62,9 @@ class TableEngine:
 
     def compile(self, kind: Kind, targets: Positions, evidence: Evidence) -> None:
         """Compile a question, to know that it is not too large before anything is made for its answer."""
+        self._with_told(partial(self._compile, kind, targets), evidence)
+
+    def _compile(self, kind: Kind, targets: Positions, evidence: Evidence) -> None:
         if kind == "marginals":
             groups, question = self.compiler.all_marginals(self.compiler.narrowing.pattern(evidence), evidence)
             if question is not None or not groups:
@@ -67,7 +74,7 @@ class TableEngine:
 
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets` given the evidence, in the order asked."""
-        question = self.question("joint", tuple(targets), evidence)
+        question, evidence = self.question("joint", tuple(targets), evidence)
         kept, scopes = question.joint_positions, self._scopes
         scope = tuple([scopes[v][0] for v in kept])
         with self._run(question, evidence) as done:
@@ -88,11 +95,14 @@ class TableEngine:
 
     def log_partition(self, evidence: Evidence) -> float:
         """The logarithm of the total weight consistent with the evidence."""
-        with self._run(self.question("joint", (), evidence), evidence) as done:
+        with self._run(*self.question("joint", (), evidence)) as done:
             return done.log_partition
 
     def marginals(self, evidence: Evidence) -> tuple[Reader, float]:
         """A reader of single marginals (findings as point masses), by two sweeps per group of targets, and log Z."""
+        return self._with_told(self._marginals, evidence)[0]
+
+    def _marginals(self, evidence: Evidence) -> tuple[Reader, float]:
         self.refuse_hopeless(evidence, None)
         pattern = self.compiler.narrowing.pattern(evidence)
         first = self._first(pattern, evidence) if self.compiler.is_new(pattern) else None
@@ -151,7 +161,7 @@ class TableEngine:
                 variable = self._scopes[target][0]
                 return Table.indicator(variable, variable.states[evidence.codes[target]])
             if group not in known:
-                known[group] = self._read_singles(self.question("group", group, evidence), evidence)[0]
+                known[group] = self._read_singles(*self.question("group", group, evidence))[0]
             return known[group](target)
 
         return read
@@ -177,7 +187,7 @@ class TableEngine:
 
     def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
         """Independent draws of every unobserved variable from the posterior."""
-        question = self.question("draws", (), evidence)
+        question, evidence = self.question("draws", (), evidence)
         with self._run_tensors(question, evidence) as done:
             if done.log_partition == -np.inf:
                 return {}
@@ -189,8 +199,7 @@ class TableEngine:
         """The marginal over every factor's scope, in the layout of the store; None if the evidence is impossible."""
         from sepset.inference.compiled.gradients import factor_marginals
 
-        self.refuse_hopeless(evidence, ())
-        question = self.question("factors", (), evidence)
+        question, evidence = self.question("factors", (), evidence)
         with self._run_tensors(question, evidence) as done:
             if done.log_partition == -np.inf:
                 return None
@@ -225,10 +234,48 @@ class TableEngine:
         planner = self.compiler.planner
         return planner.store if planner.problem is self.problem else FactorStore.of(self.problem)
 
-    def question(self, kind: Kind, targets: Positions, evidence: Evidence) -> Question:
-        """The compiled question of a kind about these targets, for the findings of this evidence."""
+    def question(self, kind: Kind, targets: Positions, evidence: Evidence) -> tuple[Question, Evidence]:
+        """The compiled question of a kind about these targets, and the findings of its runs."""
+        return self._with_told(partial(self._question, kind, targets), evidence)
+
+    def _with_told(self, ask: Callable[[Evidence], T], evidence: Evidence) -> tuple[T, Evidence]:
+        """What is found with some findings, and those: auxiliaries that these tell are findings too if there are many,
+        or if tables are too large otherwise.
+
+        An absent finding of a noisy-or couples no causes. Elsewhere all values of the findings share one program.
+        """
+        if self._is_told_first or self.compiler.wide.find(evidence.observed):
+            evidence = self.told(evidence)
+        try:
+            return ask(evidence), evidence
+        except TooLarge:
+            if (told := self.told(evidence)) is evidence:
+                raise
+        self.compiler.wide.get(evidence.observed, lambda: True)
+        return ask(told), told
+
+    @lazy
+    def _is_told_first(self) -> bool:
+        return len(self.problem.variables) - self.problem.num_visible >= costs.AUXILIARIES_TOLD_FIRST
+
+    def told(self, evidence: Evidence) -> Evidence:
+        """The findings, and what they tell of auxiliaries; the same object if that is nothing new."""
+        found = self._telling.quiet(evidence.codes) if len(self.problem.variables) > self.problem.num_visible else {}
+        return (
+            replace(evidence, codes={**found, **evidence.codes}) if found.keys() - evidence.codes.keys() else evidence
+        )
+
+    @lazy
+    def _telling(self) -> Problem:
+        """The problem whose functions tell of auxiliaries: that of the plans, if these values have all its zeros."""
+        planner = self.compiler.planner
+        if planner.problem is self.problem or (self.store.values[planner.store.values == 0.0] > 0.0).any():
+            return self.problem
+        return planner.problem
+
+    def _question(self, kind: Kind, targets: Positions, evidence: Evidence) -> Question:
         compiler = self.compiler
-        if kind in SUMS:
+        if kind in SUMS or kind == "factors":
             self.refuse_hopeless(evidence, targets)
         try:
             if kind in SUMS:

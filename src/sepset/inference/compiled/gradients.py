@@ -10,7 +10,7 @@ to the logarithm of an entry is the marginal over the factor's scope, whose sums
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -195,21 +195,30 @@ def adjoints_of(question: Question) -> list[int]:
 
 def factor_marginals(run: TensorRun, store: FactorStore, evidence: Evidence) -> Floats:
     """The marginal over every factor's scope, in the layout of the store; observed variables are point masses."""
-    question = run.question
-    flat = np.zeros(len(store.values))
-    for place, number in enumerate(question.numbers.tolist()):
-        scope = question.contraction.scopes[place + 1]
-        cards = [question.contraction.cards[r] for r in scope]
-        cells = _cells(store, number, [question.ids[r] for r in scope], cards, evidence)
-        flat[cells] = run.factor_marginal(place)
+    question, flat = run.question, np.zeros(len(store.values))
+    if len(question.numbers):
+        cells, sizes = question.cells.get((), lambda: _cells(question, store))
+        flat[cells + np.repeat(_shifts(store, evidence)[question.numbers], sizes)] = run.factor_marginals()
     return flat
 
 
-def _cells(store: FactorStore, number: int, free: Sequence[int], cards: Sequence[int], evidence: Evidence) -> Ints:
-    """The places in the store of a factor's entries at the findings, in C order of `free`."""
-    strides = store.strides[number]
-    fixed = sum(stride * evidence.codes[v] for v, stride in strides.items() if v in evidence.codes)
-    cells = np.array([int(store.layout.offsets[number]) + fixed])
-    for v, card in zip(free, cards, strict=True):
-        cells = (cells[:, None] + strides[v] * np.arange(card)).reshape(-1)
-    return cells
+def _cells(question: Question, store: FactorStore) -> tuple[Ints, Ints]:
+    """The places in the store of each factor's entries, with observed variables in their first state, and how many."""
+    found = []
+    for place, number in enumerate(question.numbers.tolist()):
+        strides, cells = store.strides[number], store.layout.offsets[number : number + 1]
+        for r in question.contraction.scopes[place + 1]:
+            states = np.arange(question.contraction.cards[r])
+            cells = (cells[:, None] + strides[question.ids[r]] * states).reshape(-1)
+        found.append(cells)
+    return np.concatenate(found), np.fromiter(map(len, found), np.int64, len(found))
+
+
+def _shifts(store: FactorStore, evidence: Evidence) -> Ints:
+    """How far the entries of each factor at the findings are from those at the first states."""
+    start, members, strides = store.rows
+    codes = np.zeros(int(members.max(initial=-1)) + 1, np.int64)
+    near = {v: code for v, code in evidence.codes.items() if v < len(codes)}
+    codes[list(near)] = list(near.values())
+    before = np.append(0, np.cumsum(strides * codes[members]))
+    return np.asarray(before[start[1:]] - before[start[:-1]])

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.cache import Cache
 from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.base.logarithms import LN2
@@ -150,6 +151,11 @@ class Question:
         if len(self.kept) == 1:
             return {self.joint_positions[0]: int(self.program.contraction.roots[0])}
         return dict(zip(self.targets.tolist(), self.program.contraction.reads.tolist(), strict=False))
+
+    @lazy
+    def cells(self) -> Cache[tuple[Ints, Ints]]:
+        """Where the entries of relevant factors are in the store."""
+        return Cache(1)
 
     @lazy
     def factor_homes(self) -> tuple[int, ...]:

@@ -70,3 +70,7 @@ class TensorRun(Run):
     @abstractmethod
     def factor_marginal(self, number: int) -> Floats:
         """The normalized marginal over the free variables of a relevant factor, flat in rank order."""
+
+    def factor_marginals(self) -> Floats:
+        """Those of all relevant factors, one after the other."""
+        return np.concatenate([self.factor_marginal(i) for i in range(len(self.question.numbers))])

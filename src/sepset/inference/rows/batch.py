@@ -100,16 +100,22 @@ class RowTables:
         """
         if rows.codes.size >= costs.VARIABLES_OF_MINORS:
             fewest = int((rows.codes[:ROWS_LOOKED_AT] >= 0).sum(axis=1).argmin())
-            self._tables.refuse_hopeless(rows.evidence(fewest), ())  # its probability is needed in any case
+            self._tables.refuse_hopeless(
+                self._tables.told(rows.evidence(fewest)), ()
+            )  # its probability is needed in any case
         programs = list(self._programs(rows, targets, counted))
         for program, members in programs:
             if program is None and len(members):
-                evidence = rows.evidence(int(members[0]))
+                evidence = min(map(rows.evidence, members[:ROWS_LOOKED_AT].tolist()), key=self._num_told)
                 free = tuple([v for v in targets if v not in evidence.codes])
                 self._tables.compile(
                     "factors" if counted else "joint" if len(free) <= 1 else "marginals", free, evidence
                 )
         return programs
+
+    def _num_told(self, evidence: Evidence) -> int:
+        """The number of known values, with those of auxiliaries that findings tell."""
+        return len(self._tables.told(evidence).codes)
 
     def modes(self, rows: EvidenceRows, workers: Workers) -> tuple[Ints, Floats, Ints]:
         """The most probable codes of all variables in every row, the logarithms of their values, and the rows that need
