@@ -231,9 +231,15 @@ class Problem:
 
     def quiet(self, codes: Mapping[int, int]) -> dict[int, int]:
         """The states of auxiliaries that these findings tell: the first, if the child of their function is absent."""
-        known = ((self.conditionals[form.group], form.absent) for form in self.forms if form.absent is not None)
-        hidden = (group.auxiliaries for group, absent in known if codes.get(group.child) == absent)
-        return dict.fromkeys(itertools.chain.from_iterable(hidden), 0)
+        known = self._absences
+        told = (known[child][1] for child, code in codes.items() if child in known and known[child][0] == code)
+        return dict.fromkeys(itertools.chain.from_iterable(told), 0)
+
+    @lazy
+    def _absences(self) -> dict[int, tuple[int, tuple[int, ...]]]:
+        """For each child of a function with a state that tells those of its auxiliaries, that state and these."""
+        groups = ((self.conditionals[form.group], form.absent) for form in self.forms)
+        return {group.child: (absent, group.auxiliaries) for group, absent in groups if absent is not None}
 
     def with_determined(
         self, over: Iterable[int], observed: Iterable[int], *, touched: Iterable[int] = ()

@@ -98,7 +98,7 @@ def test_rows_of_findings_that_are_off():
     found = ss.predict(net, frame, targets=["c3", "c8"])
     for name in ("c3", "c8"):
         expected = [float(joint[int(name[1:])] / total) for total, joint in exact]
-        np.testing.assert_allclose(found.probabilities[name][:, 1], expected, rtol=1e-9)
+        np.testing.assert_allclose(found.probabilities(name)[:, 1], expected, rtol=1e-9)
     with pytest.raises(ss.TooLarge):
         ss.predict(net, {name: [*column, 1] for name, column in frame.items()}, targets=["c3"])
 

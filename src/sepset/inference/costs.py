@@ -293,8 +293,11 @@ GAIN_ENTRIES_AT_ONCE = 2**22
 GAIN_ENTRIES_CACHED = 2**22
 """Entries of loadings and gains up to which they are cached for the next question with the same observed variables."""
 
-AUXILIARIES_TOLD_FIRST = 2000
-"""Auxiliaries of functions from which those that findings tell are findings too, whatever else would be shared."""
+TOLD_FIRST = 200
+"""Auxiliaries that findings tell from which they are findings too, although values of these then share no program."""
+
+NANOSECONDS_BEFORE_TELLING = 1e8
+"""Estimated time of a run from which programs for these very findings are compared with those that all values share."""
 
 ENTRIES_FOR_OWN_STATES = 2.0**15
 """Entries of all factors up to which too large tables are planned again, over the states that findings leave."""

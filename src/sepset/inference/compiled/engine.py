@@ -236,34 +236,39 @@ class TableEngine:
 
     def question(self, kind: Kind, targets: Positions, evidence: Evidence) -> tuple[Question, Evidence]:
         """The compiled question of a kind about these targets, and the findings of its runs."""
-        return self._with_told(partial(self._question, kind, targets), evidence)
+        ask = partial(self._question, kind, targets)
+        question, found = self._with_told(ask, evidence)
+        if question.nanoseconds < costs.NANOSECONDS_BEFORE_TELLING or (told := self.told(found)) is found:
+            return question, found
+        other = ask(told)
+        if other.nanoseconds > costs.SHARE_OF_FEWER_STATES * question.nanoseconds:
+            return question, found
+        self.compiler.wide.get(found.observed, lambda: True)
+        return other, told
 
     def _with_told(self, ask: Callable[[Evidence], T], evidence: Evidence) -> tuple[T, Evidence]:
-        """What is found with some findings, and those: auxiliaries that these tell are findings too if there are many,
+        """What is found with some findings, and those: auxiliaries that these tell are findings too if they are many,
         or if tables are too large otherwise.
 
         An absent finding of a noisy-or couples no causes. Elsewhere all values of the findings share one program.
         """
-        if self._is_told_first or self.compiler.wide.find(evidence.observed):
-            evidence = self.told(evidence)
+        told = self.told(evidence)
+        if len(told.codes) - len(evidence.codes) >= costs.TOLD_FIRST or self.compiler.wide.find(evidence.observed):
+            return ask(told), told
         try:
             return ask(evidence), evidence
         except TooLarge:
-            if (told := self.told(evidence)) is evidence:
+            if told is evidence:
                 raise
         self.compiler.wide.get(evidence.observed, lambda: True)
         return ask(told), told
 
-    @lazy
-    def _is_told_first(self) -> bool:
-        return len(self.problem.variables) - self.problem.num_visible >= costs.AUXILIARIES_TOLD_FIRST
-
     def told(self, evidence: Evidence) -> Evidence:
         """The findings, and what they tell of auxiliaries; the same object if that is nothing new."""
-        found = self._telling.quiet(evidence.codes) if len(self.problem.variables) > self.problem.num_visible else {}
-        return (
-            replace(evidence, codes={**found, **evidence.codes}) if found.keys() - evidence.codes.keys() else evidence
-        )
+        if not evidence.codes or len(self.problem.variables) == self.problem.num_visible:
+            return evidence
+        found = self._telling.quiet(evidence.codes)
+        return replace(evidence, codes={**found, **evidence.codes}) if found.keys() - evidence.codes.keys() else evidence
 
     @lazy
     def _telling(self) -> Problem:
