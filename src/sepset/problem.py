@@ -230,14 +230,14 @@ class Problem:
         return tuple(auxiliary for auxiliary in self.functions if auxiliary in found)
 
     def quiet(self, codes: Mapping[int, int]) -> dict[int, int]:
-        """The states of auxiliaries that these findings tell: the first, if the child of their function is absent."""
+        """The states of auxiliaries that these findings determine: the first, if the child of their function is absent."""
         known = self._absences
         told = (known[child][1] for child, code in codes.items() if child in known and known[child][0] == code)
         return dict.fromkeys(itertools.chain.from_iterable(told), 0)
 
     @lazy
     def _absences(self) -> dict[int, tuple[int, tuple[int, ...]]]:
-        """For each child of a function with a state that tells those of its auxiliaries, that state and these."""
+        """For each child of a function with a state that determines its auxiliaries, that state and these."""
         groups = ((self.conditionals[form.group], form.absent) for form in self.forms)
         return {group.child: (absent, group.auxiliaries) for group, absent in groups if absent is not None}
 
@@ -273,7 +273,7 @@ class Problem:
     def with_blocks(self, blocks: Iterable[Block]) -> Problem:
         """The problem with other factors of the same numbers and scopes, which are not read again.
 
-        Their zeros may be others: no finding tells the states of auxiliaries.
+        Their zeros may be others: no finding determines auxiliaries.
         """
         forms = tuple([form if form.absent is None else replace(form, absent=None) for form in self.forms])
         made = replace(self, blocks=tuple(blocks), forms=forms)

@@ -90,6 +90,27 @@ def test_findings_that_are_off_couple_no_causes():
         assert abs(np.mean(np.asarray(drawn[f"c{i}"]) == 1) - p) < 6 * np.sqrt(p * (1 - p) / num) + 1 / num
 
 
+def test_findings_of_few_causes_that_are_off():
+    """Their CPDs are tables, which are products at these findings."""
+    rng, num = np.random.default_rng(5), 160
+    priors, leaks = rng.integers(1, 8, num) / 32, rng.integers(0, 2, 2 * num) / 32  # of few digits: fractions are short
+    chosen = [rng.choice(num, 2 + j % 2, replace=False).tolist() for j in range(2 * num)]
+    parts = priors, leaks, [{i: int(rng.integers(1, 8)) / 8 for i in causes} for causes in chosen]
+    found = [int(j in (4, 7)) for j in range(2 * num)]
+    net, given = network(*parts), {f"f{j}": x for j, x in enumerate(found)}
+    total, joint = subset_sums(*parts, found)
+    expected = [float(exact / total) for exact in joint]
+    marginals = ss.marginals(net, given=given)
+    np.testing.assert_allclose([marginals[f"c{i}"].values[1] for i in range(num)], expected, rtol=1e-9)
+    np.testing.assert_allclose(ss.log_probability(net, given=given), np.log(float(total)), rtol=1e-11)
+    np.testing.assert_allclose(ss.query(net, "c3", given=given).values[1], expected[3], rtol=1e-9)
+    rows = {name: [x] for name, x in given.items()}
+    np.testing.assert_allclose(ss.predict(net, rows, targets=["c8"]).probabilities("c8")[0, 1], expected[8], rtol=1e-9)
+    drawn = ss.sample(net, 4_000, given=given, seed=1)
+    for i, p in enumerate(expected):
+        assert abs(np.mean(np.asarray(drawn[f"c{i}"]) == 1) - p) < 6 * np.sqrt(p * (1 - p) / 4_000) + 1 / 4_000
+
+
 def test_rows_of_findings_that_are_off():
     """Each row is answered by itself where no program serves all, and the row that couples most is refused first."""
     (parts, net, *_), rows = mostly_off(()), [mostly_off(on)[2] for on in ((), (2,), (4, 7), (1, 2, 3))]

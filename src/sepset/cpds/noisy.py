@@ -536,10 +536,7 @@ class Contributions(JointStates[N]):
         return None if (rows < 0).any() else self._with_free(rows)
 
     def table_slope(self, slope: Floats) -> Floats:
-        r"""The gradient by contributions: $\theta(\text{row} = \delta_z) - \theta(\text{row} = \delta_0)$ for each.
-
-        The table is linear in each row of contributions.
-        """
+        r"""The gradient by contributions: $\theta(\text{row} = \delta_z) - \theta(\text{row} = \delta_0)$ for each."""
         return np.array([(table - lowest) @ slope for lowest, *above in self._vertices() for table in above])
 
     def _vertices(self) -> Iterator[list[Floats]]:
@@ -553,8 +550,8 @@ class Contributions(JointStates[N]):
 
 def _arrays(child: Discrete, parents: tuple[Discrete, ...], fields: Fields) -> dict[str, Floats]:
     """The contributions in a file."""
-    leak = fields["leak"].array((child.num_states,))
-    return {"leak": leak, "effects": fields["effects"].array((sum(p.num_states for p in parents), child.num_states))}
+    shapes = {"leak": (child.num_states,), "effects": (sum(p.num_states for p in parents), child.num_states)}
+    return {name: fields[name].array(shape) for name, shape in shapes.items()}
 
 
 def _off_code(variable: Discrete) -> int:
@@ -592,9 +589,8 @@ def _contribution(cpd: NoisyMax, effect: ArrayLike, parent: Discrete | None) -> 
     what = "the leak" if parent is None else parent.name
     if rows.shape != shape and (parent is not None or rows.shape != shape[1:]):
         raise ModelError(f"{name_of(cpd)}: the contribution of {what} has the shape {rows.shape}; expected {shape}.")
-    check_rows(
-        rows := rows.reshape(shape), cpd, lambda place: f"({what}={parent.states[place]!r})" if parent else f"({what})"
-    )
+    rows = rows.reshape(shape)
+    check_rows(rows, cpd, lambda place: f"({what}={parent.states[place]!r})" if parent else f"({what})")
     return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 
 

@@ -217,7 +217,7 @@ def _ground(engine: Engine, position: int, evidence: Evidence) -> _Ground:
 
 
 def _with_told(derivatives: Derivatives, evidence: Evidence) -> Evidence:
-    """The findings, and what they tell of auxiliaries if tables are too large otherwise.
+    """The findings, with the auxiliaries that they determine if tables are too large otherwise.
 
     No parameter changes the entries of a function's factors that exclude other states of these.
     """

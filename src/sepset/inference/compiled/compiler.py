@@ -107,7 +107,7 @@ class Compiler:
 
     @lazy
     def wide(self) -> Cache[bool]:
-        """The observed sets that have been too large, or slow, without what their findings tell of auxiliaries."""
+        """The observed sets that have been too large, or slow, without the auxiliaries that findings determine."""
         return Cache(128)
 
     @lazy

@@ -247,7 +247,7 @@ class Domains:
         return self._own.get(key, lambda: self._left_by(evidence.codes)) if key and self.has_zeros else None
 
     def _left_by(self, codes: Mapping[int, int]) -> States | None:
-        left = given_states(self.known, codes)
+        left = self.left_by(codes)
         is_fewer = left is not None and self._shrinkage(self._before(codes), left.cards) >= costs.BITS_FOR_OWN_STATES
         return left if is_fewer else None
 
@@ -258,7 +258,7 @@ class Domains:
         return before
 
     def _given(self, codes: Mapping[int, int]) -> FirstValues:
-        left = given_states(self.known, codes)
+        left = self.left_by(codes)
         if left is None:
             return FirstValues(codes, None)
         return FirstValues(codes, left if self._pays(self._before(codes), left.cards) else None)

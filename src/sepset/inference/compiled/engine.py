@@ -21,11 +21,12 @@ from sepset.inference import costs
 from sepset.inference.compiled.compiler import SUMS, Compiler
 from sepset.inference.compiled.domains import States
 from sepset.inference.compiled.execution import is_linear, run, run_tensors
-from sepset.inference.compiled.planner import Kind, Pattern, Positions
+from sepset.inference.compiled.planner import Kind, Pattern, Planner, Positions
 from sepset.inference.compiled.question import Question
 from sepset.inference.compiled.readback import drawer, most_probable, read_back
 from sepset.inference.compiled.run import Run, TensorRun
 from sepset.inference.compiled.store import FactorStore, FactorValues
+from sepset.inference.exact.products import dividing, with_products
 from sepset.inference.method import Answer, Best
 from sepset.inference.plan import EliminationPlan, refuse_cores, refuse_minors
 from sepset.kernels.kernel import are_loaded
@@ -53,6 +54,8 @@ class TableEngine:
     Tested by: inference/compiled/test_engine.py::test_evidence_values_do_not_compile_again
     """
 
+    divisions = 0
+
     def __init__(self, problem: Problem, compiler: Compiler, store: FactorStore | None = None) -> None:
         self.problem = problem
         self.compiler = compiler
@@ -60,6 +63,26 @@ class TableEngine:
         if store is not None:
             self.store = store
 
+    def divided(self, evidence: Evidence, *, is_new: bool = True) -> TableEngine | None:
+        """An engine for the problem in which products given the findings are divided; None if there are none.
+
+        Args:
+            is_new: whether it is made now if it was not asked for before.
+        """
+        told = self.told(evidence)
+
+        def make() -> TableEngine | None:
+            made = with_products(self.problem, told)
+            return None if made is None else TableEngine(made, Compiler(Planner(made, self.compiler.planner.settings)))
+
+        key = tuple(sorted(told.codes.items()))
+        return self._divided.get(key, make) if is_new else self._divided.find(key)
+
+    @lazy
+    def _divided(self) -> Cache[TableEngine | None]:
+        return Cache(16)
+
+    @dividing
     def compile(self, kind: Kind, targets: Positions, evidence: Evidence) -> None:
         """Compile a question, to know that it is not too large before anything is made for its answer."""
         self._with_told(partial(self._compile, kind, targets), evidence)
@@ -72,6 +95,7 @@ class TableEngine:
             kind, targets = "joint", ()  # groups are compiled when they are read
         self.compiler.question(kind, targets, self.compiler.planner.pattern(evidence))
 
+    @dividing
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets` given the evidence, in the order asked."""
         question, evidence = self.question("joint", tuple(targets), evidence)
@@ -93,11 +117,13 @@ class TableEngine:
         flat = done.joint()
         return Table._make(scope, flat if states is None else states.joint(flat, kept))
 
+    @dividing
     def log_partition(self, evidence: Evidence) -> float:
         """The logarithm of the total weight consistent with the evidence."""
         with self._run(*self.question("joint", (), evidence)) as done:
             return done.log_partition
 
+    @dividing
     def marginals(self, evidence: Evidence) -> tuple[Reader, float]:
         """A reader of single marginals (findings as point masses), by two sweeps per group of targets, and log Z."""
         return self._with_told(self._marginals, evidence)[0]
@@ -185,6 +211,7 @@ class TableEngine:
         """The estimated seconds of `best_of_all`, whose plan is made."""
         return 1e-9 * self.compiler.best(evidence).nanoseconds
 
+    @dividing
     def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
         """Independent draws of every unobserved variable from the posterior."""
         question, evidence = self.question("draws", (), evidence)
@@ -238,7 +265,11 @@ class TableEngine:
         """The compiled question of a kind about these targets, and the findings of its runs."""
         ask = partial(self._question, kind, targets)
         question, found = self._with_told(ask, evidence)
-        if question.nanoseconds < costs.NANOSECONDS_BEFORE_TELLING or (told := self.told(found)) is found:
+        if (
+            not self._has_auxiliaries
+            or question.nanoseconds < costs.NANOSECONDS_BEFORE_TELLING
+            or (told := self.told(found)) is found
+        ):
             return question, found
         other = ask(told)
         if other.nanoseconds > costs.SHARE_OF_FEWER_STATES * question.nanoseconds:
@@ -247,11 +278,13 @@ class TableEngine:
         return other, told
 
     def _with_told(self, ask: Callable[[Evidence], T], evidence: Evidence) -> tuple[T, Evidence]:
-        """What is found with some findings, and those: auxiliaries that these tell are findings too if they are many,
+        """The answer with some findings, and those: auxiliaries that these determine are findings too if they are many,
         or if tables are too large otherwise.
 
         An absent finding of a noisy-or couples no causes. Elsewhere all values of the findings share one program.
         """
+        if not self._has_auxiliaries:
+            return ask(evidence), evidence
         told = self.told(evidence)
         if len(told.codes) - len(evidence.codes) >= costs.TOLD_FIRST or self.compiler.wide.find(evidence.observed):
             return ask(told), told
@@ -264,15 +297,19 @@ class TableEngine:
         return ask(told), told
 
     def told(self, evidence: Evidence) -> Evidence:
-        """The findings, and what they tell of auxiliaries; the same object if that is nothing new."""
-        if not evidence.codes or len(self.problem.variables) == self.problem.num_visible:
+        """The findings, with the auxiliaries that they determine; the same object if there are none."""
+        if not evidence.codes or not self._has_auxiliaries:
             return evidence
-        found = self._telling.quiet(evidence.codes)
-        return replace(evidence, codes={**found, **evidence.codes}) if found.keys() - evidence.codes.keys() else evidence
+        codes = self._telling.quiet(evidence.codes) | dict(evidence.codes)
+        return replace(evidence, codes=codes) if len(codes) > len(evidence.codes) else evidence
+
+    @lazy
+    def _has_auxiliaries(self) -> bool:
+        return len(self.problem.variables) > self.problem.num_visible
 
     @lazy
     def _telling(self) -> Problem:
-        """The problem whose functions tell of auxiliaries: that of the plans, if these values have all its zeros."""
+        """The problem whose findings determine auxiliaries: that of the plans, if these values have all its zeros."""
         planner = self.compiler.planner
         if planner.problem is self.problem or (self.store.values[planner.store.values == 0.0] > 0.0).any():
             return self.problem

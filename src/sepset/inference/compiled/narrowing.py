@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from threading import Lock
 from typing import ClassVar, NamedTuple
 
-import numpy as np
-
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.inference import costs
@@ -74,25 +72,27 @@ class Narrowing:
             return None
         is_first = self._chosen.get(evidence.observed, lambda: UNSEEN).codes is None
         states = domains.left_by(evidence.codes) if is_first else domains.known
-        if states is None or not states.allow(evidence.codes):
-            return None
-        before, after = self._planner.cards(pattern.states).copy(), states.cards.copy()
-        before[list(evidence.codes)] = after[list(evidence.codes)] = 1
-        return pattern._replace(states=states) if after.sum() < before.sum() else None
+        return self._over(states, pattern.states, evidence)
 
     def own(self, evidence: Evidence) -> Pattern | None:
         """The pattern over the states that these very findings leave; None if that excludes none, or takes too long.
 
-        For tables that are too large over all states: absent findings of noisy-ors leave one state of each link.
+        For tables that are too large over all states.
         """
         planner = self._planner
         if self._is_off or planner.num_entries > costs.ENTRIES_FOR_OWN_STATES or planner.zeros is None:
             return None
-        states, hidden = planner.zeros.left_by(evidence.codes), np.ones(len(planner.cards(None)), bool)
-        hidden[list(evidence.codes)] = False
-        if states is None or not (states.cards < planner.cards(None))[hidden].any() or not self.claim():
+        found = self._over(planner.zeros.left_by(evidence.codes), None, evidence)
+        return found if found is not None and self.claim() else None
+
+    def _over(self, states: States | None, others: States | None, evidence: Evidence) -> Pattern | None:
+        """The pattern over some states; None if the findings are not among them, or they are no fewer than others."""
+        if states is None or not states.allow(evidence.codes):
             return None
-        return Pattern(evidence.observed, evidence.weighted, states)
+        before, after = self._planner.cards(others).copy(), states.cards.copy()
+        before[list(evidence.codes)] = after[list(evidence.codes)] = 1
+        is_fewer = after.sum() < before.sum()
+        return Pattern(evidence.observed, evidence.weighted, states) if is_fewer else None
 
     def decide(self, evidence: Evidence, states: States, ratio: float) -> bool:
         """Whether these states are used with these findings from now on: if programs over them are cheaper by enough.

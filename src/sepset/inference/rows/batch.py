@@ -114,7 +114,7 @@ class RowTables:
         return programs
 
     def _num_told(self, evidence: Evidence) -> int:
-        """The number of known values, with those of auxiliaries that findings tell."""
+        """The number of known values, with the auxiliaries that findings determine."""
         return len(self._tables.told(evidence).codes)
 
     def modes(self, rows: EvidenceRows, workers: Workers) -> tuple[Ints, Floats, Ints]:
