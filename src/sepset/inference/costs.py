@@ -294,7 +294,7 @@ GAIN_ENTRIES_CACHED = 2**22
 """Entries of loadings and gains up to which they are cached for the next question with the same observed variables."""
 
 TOLD_FIRST = 200
-"""Auxiliaries that findings determine from which they are findings too, although values of these then share no program."""
+"""Auxiliaries that findings determine from which they are findings too, so that values of these share no program."""
 
 NANOSECONDS_BEFORE_TELLING = 1e8
 """Estimated time of a run from which programs for these very findings are compared with those that all values share."""
