@@ -230,7 +230,7 @@ class Problem:
         return tuple(auxiliary for auxiliary in self.functions if auxiliary in found)
 
     def quiet(self, codes: Mapping[int, int]) -> dict[int, int]:
-        """The auxiliaries that these findings determine: in the first state if the child of their function is absent."""
+        """The auxiliaries that these findings determine: in the first state, if the child of the function is absent."""
         known = self._absences
         told = (known[child][1] for child, code in codes.items() if child in known and known[child][0] == code)
         return dict.fromkeys(itertools.chain.from_iterable(told), 0)
