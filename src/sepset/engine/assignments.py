@@ -229,7 +229,7 @@ def searched_problem(engine: Engine, evidence: Evidence, over: list[int] | None 
     prepared, problem = engine.prepared, engine.prepared.problem
     if can(prepared, Rewrites):
         free = without(range(problem.num_visible) if over is None else over, evidence.observed)
-        if over is None and not prepared.has_maxima(evidence, free):
+        if over is None and not prepared.has_maxima(evidence, free, MOST_FILLED):
             raise TooLarge(f"A search needs factors for maxima, which some CPDs have only as {TOO_LARGE}")
         made = prepared.for_best(evidence, free).problem
         if over is None:

@@ -227,9 +227,9 @@ class PreparedForms:
         """The forms that a maximum needs and that have no factors for it, or only a large table."""
         return self.asked(evidence, over).wide
 
-    def has_maxima(self, evidence: Evidence, over: Sequence[int]) -> bool:
-        """Whether no form is known to have only factors for sums, of those that a maximum needs."""
-        return self.asked(evidence, over).has_maxima
+    def has_maxima(self, evidence: Evidence, over: Sequence[int], most: float) -> bool:
+        """Whether no form of a maximum has only factors for sums, and large tables have at most so many entries."""
+        return self.asked(evidence, over).has_maxima(most)
 
     def best_by_tangents(self, evidence: Evidence, over: Sequence[int], searched: Sequence[Found] = ()) -> Best:
         """The best assignment in each joint state of hidden children; frontiers of the first were searched before."""

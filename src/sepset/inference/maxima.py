@@ -56,6 +56,9 @@ MOST_IN_BRANCHES = 2**26
 PARENT_NANOSECONDS = 30_000.0
 """Time to make what a search needs of each parent of a form."""
 
+LARGE = 2**16
+"""Entries from which tables of forms count as too large for an elimination, if they are many."""
+
 SMALL_PLAN = 2**16
 """The entries of the tables of a plan up to which no other way is looked for."""
 
@@ -387,13 +390,16 @@ class AskedForms:
         pairs = zip(form.source.scope, (*group.parents, group.child), strict=True)
         return {v: known[place] for v, place in pairs if place in known}
 
-    @property
-    def has_maxima(self) -> bool:
-        """Whether no form is known to have only factors for sums."""
-        if any(self.parts.largest(i, self._codes(i), MAX) == math.inf for i in self._sure):
-            return False
-        chosen = self.chosen.items()
-        return all(one is SUM or self.parts.largest(i, self._codes(i), one) < math.inf for i, one in chosen)
+    def has_maxima(self, most: float) -> bool:
+        """Whether no form is known to have only factors for sums, and large tables have at most so many entries."""
+        for forms in (dict.fromkeys(self._sure, MAX), self.chosen):
+            entries = 0.0
+            for i, one in forms.items():
+                size = 0.0 if one is SUM else self.parts.largest(i, self._codes(i), one)
+                entries += size if size > LARGE else 0.0
+                if entries > most:
+                    return False
+        return True
 
     @lazy
     def _sure(self) -> list[int]:
@@ -414,22 +420,25 @@ class AskedForms:
 
     def _found(self, chosen: Mapping[int, Semiring]) -> dict[int, Form]:
         """Those of some forms that have no factors, or only a large table; refused if they are too many."""
-        price, found = 0.0, dict[int, Form]()
+        price, entries, found = 0.0, 0, dict[int, Form]()
         for i, one in chosen.items():
             if self.parts.has_none(i, self._codes(i), one):
                 found[i] = self.problem.forms[i]
-                price += self._price(i)
-                if price > work_left():
+                size, most = self._large(i)
+                price, entries = price + most, entries + size
+                if price > work_left() and entries > MAX_ENTRIES:
                     self._refuse(found)
         return found
 
-    def _price(self, i: int) -> float:
-        """Time to make what a search needs of a form that no elimination can have as a table; nothing for others."""
+    def _large(self, i: int) -> tuple[int, float]:
+        """The entries of the table of a form, and time to make what a search needs of it; nothing for small ones, nor
+        where variables are summed out."""
         group, cards = self.problem.conditionals[self.problem.forms[i].group], self.problem.variables.cards
         free = [v for v in (*group.parents, group.child) if v not in self.evidence.codes]
-        if not self._asked.issuperset(free) or math.prod(cards[free].tolist()) <= MAX_ENTRIES:
-            return 0.0
-        return PARENT_NANOSECONDS * len(group.parents)
+        size = math.prod(cards[free].tolist())
+        if size <= LARGE or not self._asked.issuperset(free):
+            return 0, 0.0
+        return size, PARENT_NANOSECONDS * len(group.parents)
 
     @lazy
     def _asked(self) -> frozenset[int]:

@@ -430,8 +430,12 @@ class Rewrites(Protocol):
     def for_sums(self, evidence: Evidence, targets: Sequence[int]) -> Prepared:
         """The method prepared for a query of `targets`."""
 
-    def has_maxima(self, evidence: Evidence, over: Sequence[int]) -> bool:
-        """Whether there are factors for the best values of `over`, in which no auxiliary is to be summed out."""
+    def has_maxima(self, evidence: Evidence, over: Sequence[int], most: float) -> bool:
+        """Whether there are factors for the best values of `over`, in which no auxiliary is to be summed out.
+
+        Args:
+            most: the most entries of large tables among them.
+        """
 
     def k_best(self, evidence: Evidence, over: Sequence[int], k: int) -> list[Best] | None:
         """Up to k assignments, best first, where no factors fit; None if it is not certain which they are."""
