@@ -235,6 +235,7 @@ def test_what_cannot_be_prepared_is_refused_before_it_is(monkeypatch):
     """The work is that of the causes of wide findings, which are looked at until it is too much, and not prepared."""
     monkeypatch.setattr("sepset.inference.rewriting.MOST_TABLED", 1)
     monkeypatch.setattr(maxima, "MAX_ENTRIES", 1)
+    monkeypatch.setattr(maxima, "LARGE", 1)
     monkeypatch.setattr(costs, "NANOSECONDS_OF_A_SEARCH", 2.5 * 6 * maxima.PARENT_NANOSECONDS)
     net, given = findings(6, 5, 9, 6), {f"f{j}": 1 for j in range(5)}
     looked_at, prepared = [], []
