@@ -7,6 +7,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+import numpy as np
+
 from sepset.base.annotations import misfit
 from sepset.base.text import brief, listing, nearest
 from sepset.errors import ArgumentError, SepsetError, TooLarge
@@ -411,8 +413,13 @@ def translated(function: Callable[P, R]) -> Callable[P, R]:
     sepset.errors.ArgumentError: number= is a whole number; found 'one'.
     """
 
+    kinds = getattr(function, "__annotations__", {})
+    flags = {name: FLAGS[kind] for name, kind in kinds.items() if isinstance(kind, str) and kind in FLAGS}
+
     @functools.wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        if flags and kwargs:
+            check_flags(flags, kwargs)
         try:
             return function(*args, **kwargs)
         except OF_PYTHON as error:
@@ -426,6 +433,24 @@ def translated(function: Callable[P, R]) -> Callable[P, R]:
         raise problem from cause
 
     return called
+
+
+FLAGS = {"bool": (bool, np.bool_), "bool | None": (bool, np.bool_, type(None))}
+"""The types of arguments by their annotation."""
+
+
+def check_flags(flags: Mapping[str, tuple[type, ...]], given: Mapping[str, object]) -> None:
+    """Raise unless what should be True or False is: 'no' would count as True.
+
+    >>> check_flags({"normalize": (bool,)}, {"normalize": "no"})
+    Traceback (most recent call last):
+    ...
+    sepset.errors.ArgumentError: normalize= is True or False; found 'no'.
+    """
+    for name, kinds in flags.items():
+        if not isinstance(given.get(name, True), kinds):
+            also = ", or None" if type(None) in kinds else ""
+            raise ArgumentError(f"{name}= is True or False{also}; found {brief(given[name])}.")
 
 
 def check_interrupt(error: SystemError) -> None:

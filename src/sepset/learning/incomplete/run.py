@@ -12,6 +12,7 @@ from sepset.base.checks import whole
 from sepset.base.foreign import often
 from sepset.base.lazy import lazy
 from sepset.base.text import listing, settings
+from sepset.base.threads import num_threads
 from sepset.cpds.parameters import Parameterization, PriorTerm, check_parameterization
 from sepset.errors import ImpossibleEvidence, NotClosed
 from sepset.graphs.graph import DAG
@@ -129,6 +130,12 @@ class IterativeEstimator:
     holdout: object = None
     threads: int | None = None
 
+    def __post_init__(self) -> None:
+        if self.restarts is not None:
+            whole("restarts", self.restarts, least=1, otherwise="None")
+        check_parameterization(self.parameterization)
+        num_threads(self.threads)
+
     def check_graph(self, dag: DAG, data: object, known: Iterable[str]) -> None:
         """Raise before columns are coded if the sums over a row's missing cells are hopeless whatever its states."""
         if self.inference is None:
@@ -188,7 +195,7 @@ class IterativeEstimator:
         """The number of starting points."""
         if self.restarts is None:
             return RESTARTS if task.hidden and self.start in ("auto", "data", "random") else 1
-        return whole("restarts", self.restarts, least=1, otherwise="None")
+        return self.restarts
 
     @often
     def first(self, task: EMTask, model: BayesNet) -> Iterate:
