@@ -578,8 +578,10 @@ def with_one(parents: ArrayLike, number: int) -> Floats:
         values = np.asarray(parents, dtype=np.float64).reshape(-1)
     except (TypeError, ValueError):
         raise DataError(f"The parents of a regression are numbers; found {parents!r}.") from None
-    if len(values) != number or not np.isfinite(values).all():
-        raise DataError(f"The regression has {number} parents with finite values; found {values.tolist()}.")
+    if len(values) != number:
+        raise DataError(f"The regression has {number} parents; found {len(values)} values.")
+    if not np.isfinite(values).all():
+        raise DataError(f"The parents of a regression are finite numbers; found {values.tolist()}.")
     return np.concatenate([[1.0], values])
 
 
