@@ -11,6 +11,7 @@ import numpy as np
 from sepset.base.checks import whole
 from sepset.base.foreign import often
 from sepset.base.lazy import lazy
+from sepset.base.progress import Bar
 from sepset.base.text import listing, settings
 from sepset.base.threads import num_threads
 from sepset.cpds.parameters import Parameterization, PriorTerm, check_parameterization
@@ -184,7 +185,8 @@ class IterativeEstimator:
         start: Start | BayesNet = self.start if number == 0 else ("data" if number % 2 else "random")
         state = self.first(task, start_model(task.task, task.expectation, start, rng, task.terms))
         try:
-            for _ in range(steps):
+            for done in range(steps):
+                Bar.note(f"start {number + 1}, step {done + 1} of {steps}: {state.objective:.8g}")
                 state, _ = self.step(task, state, rng)
         except KeyboardInterrupt:
             raise Interrupted(state) from None
