@@ -191,7 +191,8 @@ def fit(
     """
     if not callable(getattr(method, "fit", None)) or isinstance(method, type):
         raise ArgumentError(f"A learning method is a value such as MLE() or Bayes(BDeu(10)); found {method!r}.")
-    check_checkpoint(checkpoint, method, "EM() and other methods that iterate keep one")
+    if checkpoint is not None:
+        check_checkpoint(checkpoint, method, "EM() and other methods that iterate keep one")
     given = None if variables is None else tuple(variables)
     data = _read_once(data, structure, weights, given) if isinstance(data, str | os.PathLike) else replayable(data)
     if isinstance(structure, DAG) and isinstance(method, ChecksGraphs):

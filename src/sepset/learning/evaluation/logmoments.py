@@ -233,7 +233,7 @@ def _portions(shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 
 def _within(part: Floats, place: tuple[int, ...]) -> tuple[int, ...]:
-    """The place in a part that may have length one along an axis."""
+    """The place in a part; an axis that the part does not depend on has length one."""
     return tuple(0 if length == 1 else at for at, length in zip(place, part.shape, strict=False))
 
 

@@ -85,7 +85,6 @@ class EMTask:
         threads: int | None = None,
     ) -> EMTask:
         """The task, planned."""
-        check_parameterization(parameterization)
         expectation = Expectation.of(task, inference=inference, threads=threads)
         return cls(task, expectation, expectation.blocks.prior_terms(prior, is_theta=parameterization == "theta"))
 
@@ -135,7 +134,8 @@ class IterativeEstimator:
         if self.restarts is not None:
             whole("restarts", self.restarts, least=1, otherwise="None")
         check_parameterization(self.parameterization)
-        num_threads(self.threads)
+        if self.threads is not None:
+            num_threads(self.threads)
 
     def check_graph(self, dag: DAG, data: object, known: Iterable[str]) -> None:
         """Raise before columns are coded if the sums over a row's missing cells are hopeless whatever its states."""

@@ -173,7 +173,7 @@ class Columns(Suited, Frozen, inner=True):
         return ""
 
     def _is_place(self, place: object) -> bool:
-        return isinstance(place, int | np.integer) and not isinstance(place, bool) and 0 <= place < len(self)
+        return isinstance(place, int | np.integer) and not isinstance(place, bool) and bool(0 <= place < len(self))
 
     @often
     def check_places(self, **given: object) -> None:
