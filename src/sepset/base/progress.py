@@ -276,16 +276,17 @@ class Bar:
         return Moment(what, self.seconds / max(self.seconds + min(ends), 1e-9), min(ends))
 
     def __enter__(self) -> Bar:
-        Bar._at_work.depth = self._depth + 1
-        if self._depth == 1:
+        depth = self._depth
+        Bar._at_work.depth = depth + 1
+        if not depth:
             Bar._at_work.bar = self
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        Bar._at_work.depth = self._depth - 1
-        if not self._depth:
+        Bar._at_work.depth = depth = self._depth - 1
+        if not depth:
             Bar._at_work.bar = None
         if self._surface is not None:
             self._surface.end(is_complete=error is None)

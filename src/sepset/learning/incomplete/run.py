@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
-from sepset.base.checks import whole
+from sepset.base.checks import one_of, whole
 from sepset.base.foreign import often
 from sepset.base.lazy import lazy
 from sepset.base.progress import Bar
 from sepset.base.text import listing, settings
 from sepset.base.threads import num_threads
-from sepset.cpds.parameters import Parameterization, PriorTerm, check_parameterization
+from sepset.cpds.parameters import Parameterization, PriorTerm
 from sepset.errors import ImpossibleEvidence, NotClosed
 from sepset.graphs.graph import DAG
 from sepset.inference.checkpoint import tagged
@@ -133,7 +133,7 @@ class IterativeEstimator:
     def __post_init__(self) -> None:
         if self.restarts is not None:
             whole("restarts", self.restarts, least=1, otherwise="None")
-        check_parameterization(self.parameterization)
+        one_of("parameterization", self.parameterization, get_args(Parameterization))
         if self.threads is not None:
             num_threads(self.threads)
 
