@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
+from sepset.engine.view import View
 
 ASIA = ss.datasets.load("asia")
 
@@ -174,3 +175,17 @@ def test_graphs_of_networkx_and_lists_of_edges_are_drawn():
         ss.draw("smoke -> lung")
     with pytest.raises(ss.SepsetError, match="found a list"):
         ss.draw([])
+
+
+def test_beliefs_that_are_refused_are_refused_before_others_are_read(monkeypatch):
+    read = []
+
+    class Answers:
+        def __getitem__(self, name):
+            read.append(name)
+            raise ss.TooLarge("The last depends on the most.")
+
+    monkeypatch.setattr(View, "marginals", lambda view: Answers())
+    with pytest.raises(ss.TooLarge):
+        ss.draw(ASIA, beliefs=True)
+    assert read == [ASIA.variables.names[-1]]

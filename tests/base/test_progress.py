@@ -224,3 +224,17 @@ def test_times_in_words(seconds, words):
 def test_texts_are_not_markup():
     assert "<b>" not in html_bar(Moment("<b>", 0.5, 1.0))
     assert text_bar(Moment("<b>", None, None)) == "<b>"
+
+
+def test_what_comes_before_the_steps_is_noted_by_the_bar_around_it(notebook, clock):
+    Bar.note("no bar is there")
+    with Bar(True) as bar, Bar(True, "inner"):
+        Bar.note("start 1")
+        clock.now += 10.0
+        Bar.note("start 2")
+        clock.now += 10.0
+        bar.report(1, 2, "step 1")
+    Bar.note("the bar is gone")
+    assert notebook[0].texts[:2] == [html_bar(Moment("start 1", None, None)), html_bar(Moment("start 2", None, None))]
+    assert "step 1 50%" in notebook[0].texts[2]
+    assert len(notebook) == 1

@@ -28,6 +28,7 @@ from sepset.base.threads import (
     ending_at,
     in_order,
     interruptible,
+    not_listening,
     num_threads,
     require_time,
     require_work,
@@ -164,6 +165,51 @@ def test_a_call_that_does_not_listen_is_left_behind():
         abandonable(deaf, stop=lambda: asked.append(not over.is_set()))
     over.set()
     assert asked == [True]
+
+
+def test_a_task_that_does_not_listen_is_left_behind_and_then_ends():
+    begun, over, left, later = threading.Event(), threading.Event(), threading.Event(), []
+
+    def deaf(cancel):
+        try:
+            with not_listening(), not_listening():
+                begun.set()
+                over.wait()
+            later.append("it goes on")
+        finally:
+            left.set()
+
+    def interrupt():
+        begun.wait()
+        signal.raise_signal(signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(deaf)
+    assert not left.is_set()
+    over.set()
+    left.wait()
+    assert later == []
+    over.set()
+    assert interruptible(lambda cancel: deaf(cancel) or later) == ["it goes on"]
+
+
+def test_a_process_waits_for_what_it_left_behind_before_it_ends():
+    program = """if True:
+        import os, signal, threading, time
+        from sepset.base.threads import interruptible, not_listening
+        def task(cancel):
+            with not_listening():
+                signal.raise_signal(signal.SIGINT)
+                time.sleep(0.3)
+                os.write(1, b"compiled ")
+        try:
+            interruptible(task)
+        except KeyboardInterrupt:
+            os.write(1, b"heard ")
+    """
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert found.stdout == "heard compiled "
 
 
 def test_a_call_in_another_thread_has_its_result_or_error():

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 
 import sepset as ss
+from sepset.learning.structure.columns import Columns
 
 COIN = ss.Discrete("coin", ("head", "tail"))
 EDGE = ss.DAG.parse("a -> b")
@@ -94,6 +97,62 @@ def test_a_full_disk_does_not_lose_a_fit(tmp_path, monkeypatch, room):
 def test_mistakes_have_errors_of_the_library(call, kind):
     with pytest.raises(kind, match=r"\w"):
         call()
+
+
+def family(child, *parents):
+    """The scores of a family by position, one after the other."""
+    tree = ss.structure.ADTree({"a": [0, 0, 1, 1], "b": ["x", "y", "y", "y"]})
+    reals = Columns.of({"a": [0.5, 1.5, 4.0], "b": [0.2, 0.1, 3.0]})
+    scores = ss.BIC(), ss.structure.AIC(), ss.structure.QNML(), ss.structure.FNML(), ss.structure.BDs(1.0), ss.K2()
+    return [partial(s.family, child, parents, tree.columns) for s in (*scores, ss.BDeu(1))] + [
+        partial(s.family, child, parents, reals) for s in (ss.BIC(), ss.structure.BGe())
+    ]
+
+
+def test_positions_are_those_of_columns_and_sizes_those_of_tables():
+    """Numbers beyond the machine's, negative positions, shapes that are none, totals of nothing."""
+    q, flat = np.array([2.0, 4.0]), ss.priors.LinearNormalGamma.flat(2)
+    tree = ss.structure.ADTree({"a": [0, 0, 1, 1], "b": ["x", "y", "y", "y"]})
+    calls = [partial(tree.counts, columns) for columns in ([2**70], [-1], [2], [0, 0], [True], ["a"], None)]
+    shapes = ([2**70], [2**70, 2], [-1, 2], [2, 0], (2, 2, 2), 3, "ab", (0.5, 2))
+    priors = (
+        ss.K2(),
+        ss.priors.Dirichlet(1.0),
+        ss.priors.ContextStrength(5.0),
+        ss.priors.ContextStrength(5.0, (0.5, 0.5)),
+    )
+    calls += [partial(prior.pseudo_counts, shape) for prior in priors for shape in shapes]
+    calls += [partial(ss.priors.ContextStrength, 10**400), partial(ss.BDeu, 10**400)]
+    calls += [partial(ss.BIC().penalties, q, 2, total) for total in (0, -1, math.nan, "x", 10**400)]
+    calls += [partial(ss.structure.QNML().penalties, q, 2, total) for total in (-1, math.nan)]
+    calls += [partial(flat.flat, num) for num in (10**12, 2**70, -1)]
+    calls += [partial(flat.with_noise, 3.0, np.ones(shape)) for shape in ((2, 2), 3, ())]
+    calls += [partial(flat.with_noise, degrees, np.ones((1, 1))) for degrees in ("x", math.nan)]
+    for places in ((-1,), (2,), (2**70,), (True,), (0, -1), (0, 0), (0, 1, 1)):
+        calls += family(*places)
+    for call in calls:
+        with pytest.raises(ss.SepsetError, match=r"found|needs about"):
+            call()
+
+
+def test_the_ends_of_an_interval_may_be_any_numbers():
+    wide = ss.learning.ExponentialFamily(lambda x: x[:, None], support=[-(2**70), 2**70])
+    assert wide.probabilities([0.0]).sum() == pytest.approx(1.0)
+    with pytest.raises(ss.errors.ArgumentError, match="the ends of an interval"):
+        ss.learning.ExponentialFamily(lambda x: x[:, None], support=(0, "1"))
+
+
+def test_what_is_true_or_false_is_no_word():
+    with pytest.raises(ss.errors.ArgumentError, match="beliefs= is True or False, or None; found 'no'"):
+        ss.draw(asia(), beliefs="no")
+    with pytest.raises(ss.errors.ArgumentError, match="progress= is True or False, or None; found 'no'"):
+        ss.fit(EDGE, {"a": [0, 1], "b": [1, 0]}, progress="no")
+
+
+@pytest.mark.parametrize("method", [None, ss.MLE(), ss.Bayes(ss.BDeu(1)), ss.PosteriorMode(ss.BDeu(1))])
+def test_a_checkpoint_that_nothing_would_keep_is_refused(method, tmp_path):
+    with pytest.raises(ss.errors.NotApplicable, match="keeps no checkpoint; EM"):
+        ss.fit(EDGE, {"a": [0, 1], "b": [1, 0]}, method, checkpoint=tmp_path / "kept")
 
 
 def test_a_generator_is_a_column():

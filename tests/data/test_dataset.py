@@ -380,3 +380,10 @@ def test_measured_whole_numbers_stay_measured():
     again = Dataset(guessed, weights="w")
     assert again.variables.names == ("score",)
     assert again.variables[0] == guessed.variables["score"]
+
+
+def test_a_dataset_without_columns_keeps_its_rows():
+    bare = Dataset({"score": [1.0, 2.0, 2.0]}, [score]).select([])
+    bound = Dataset(bare, [score, grade], missing_columns="allow")
+    assert bound.num_rows == 3
+    assert bound.num_missing == {score.name: 3, grade.name: 3}

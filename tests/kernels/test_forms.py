@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numba
@@ -10,8 +13,9 @@ import pytest
 from numba.core import types
 from numba.core.errors import TypingError
 
+from sepset.base.threads import interruptible
 from sepset.kernels.compile import compiled
-from sepset.kernels.forms import one_form, serves, written_arguments
+from sepset.kernels.forms import OneForm, one_form, serves, written_arguments
 from sepset.kernels.kernel import Kernel, Options
 
 FLOATS = types.Array(types.float64, 1, "C")
@@ -193,3 +197,23 @@ def test_one_form_serves(tmp_path, monkeypatch):
     with pytest.raises(TypingError):
         shift(fixed, np.ones(3))
     assert fixed.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_ctrl_c_does_not_wait_for_the_compiler():
+    begun, over, ran = threading.Event(), threading.Event(), []
+
+    def compile_it(_):
+        begun.set()
+        over.wait()
+
+    def interrupt():
+        begun.wait()
+        signal.raise_signal(signal.SIGINT)
+
+    form = OneForm(SimpleNamespace(overloads={(FIXED,): None}, py_func=total.function), compile_it, tuple)
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(lambda cancel: ran.append(form((FIXED,))))
+    assert not over.is_set()
+    over.set()
+    assert ran == []

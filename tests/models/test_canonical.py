@@ -61,3 +61,19 @@ def test_factors_outside_the_graph_are_one():
 def test_zeros_are_refused():
     with pytest.raises(ss.errors.ModelError, match="positive"):
         canonical_form(ss.Table(ss.Discrete("a"), [0.0, 1.0]))
+
+
+def test_large_joints_are_refused_before_anything_is_computed(monkeypatch):
+    monkeypatch.setattr(ss.Table, "ones", lambda *_: pytest.fail("a table was made"))
+    chain = [ss.Table([ss.Discrete(f"v{i}"), ss.Discrete(f"v{i + 1}")], [[1, 2], [3, 4]]) for i in range(29)]
+    with pytest.raises(ss.TooLarge, match=r"joint table .* 1.07e\+09 entries"):
+        canonical_form(ss.MarkovNet(*chain))
+
+
+def test_many_subsets_are_refused_and_few_cliques_are_found_without_them():
+    scope = [ss.Discrete(f"v{i}") for i in range(17)]
+    joint = ss.Table(scope, np.full(2**17, 2.0**-17))
+    with pytest.raises(ss.TooLarge, match=r"all subsets .* 1.29e\+08 entries"):
+        canonical_form(joint)
+    path = ss.UndirectedGraph.parse("; ".join(f"v{i} - v{i + 1}" for i in range(16)))
+    assert canonical_form(joint, path).problem().num_factors == 1 + 17 + 16

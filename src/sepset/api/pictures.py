@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
@@ -162,8 +163,8 @@ def _answers(
             engine.observe({} if findings is None else findings)
             for findings in ([given] if compare is None else [compare, given])
         ]
-        for view in views:
-            view.marginals()
+        for view, name in itertools.product(views, reversed(model.variables.names)):
+            view.marginals()[name]  # the last ones depend on the most: what is refused is refused before the others
     if strengths:
         require_strengths(engine, given)
 

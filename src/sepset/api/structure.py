@@ -17,6 +17,7 @@ from sepset.errors import ArgumentError
 from sepset.factors.algebra import AnyVariable
 from sepset.graphs.base import Graph
 from sepset.graphs.graph import DAG
+from sepset.learning.checkpoints import check_checkpoint
 from sepset.learning.structure.averaging.posterior import StructureAveraging, StructurePosteriorResult
 from sepset.learning.structure.columns import Columns, Missing
 from sepset.learning.structure.constraints import Constraints, check_pairs
@@ -37,7 +38,7 @@ from sepset.learning.structure.scores.likelihood import BIC
 from sepset.learning.structure.search.boss import BOSS
 from sepset.learning.structure.structureprior import StructurePrior
 from sepset.learning.structure.uninformative import check_informative
-from sepset.learning.structure.unused import CHAIN_KEEPERS, check_checkpoint, check_kind, check_score, check_start
+from sepset.learning.structure.unused import CHAIN_KEEPERS, SEARCH_KEEPERS, check_kind, check_score, check_start
 from sepset.variables.universe import Universe
 
 MOST_ORDERED = 250
@@ -153,7 +154,7 @@ def learn_structure(
     """
     one_of("missing", missing, ("refuse", "available"))
     check_kind(method, "learn")
-    check_checkpoint(checkpoint, method)
+    check_checkpoint(checkpoint, method, SEARCH_KEEPERS)
     check_score(method, score=score, structure_prior=structure_prior)
     handled = takes_missing(method)
     given = None if variables is None else Universe(variables)
@@ -332,7 +333,7 @@ def structure_posterior(
     0.5
     """
     check_kind(method, "average")
-    check_checkpoint(checkpoint, method, keepers=CHAIN_KEEPERS)
+    check_checkpoint(checkpoint, method, CHAIN_KEEPERS)
     check_score(method, score=score, structure_prior=structure_prior)
     given = None if variables is None else Universe(variables)
     _check_columns(num_columns(data), method)

@@ -42,6 +42,8 @@ def misfit(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[
     bound = signature.bind(*args, **kwargs)
     for name, value in bound.arguments.items():
         parameter = signature.parameters[name]
+        if _holds_beyond(value):
+            return f"{name}= has a number too large for the machine; found {brief(value)}."
         hint = _resolved(parameter.annotation, function)
         if parameter.kind is parameter.VAR_POSITIONAL:
             wrong = next((item for item in value if not fits(item, hint)), UNKNOWN)
@@ -56,6 +58,10 @@ def misfit(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[
 
 def _is_beyond(value: Any) -> bool:
     return isinstance(value, int) and not -LARGEST <= value <= LARGEST
+
+
+def _holds_beyond(value: Any) -> bool:
+    return isinstance(value, list | tuple) and any(map(_is_beyond, value[:MOST_ITEMS]))
 
 
 def _resolved(annotation: Any, function: Callable[..., Any]) -> Any:

@@ -37,6 +37,18 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
+def as_float(value: Any) -> float:
+    """A number as a float; infinite if it is larger than any.
+
+    >>> as_float(2), as_float(-(10**400))
+    (2.0, -inf)
+    """
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
 def whole(
     name: str, value: object, least: int = 0, *, otherwise: str = "", error: type[SepsetError] = ArgumentError
 ) -> int:
@@ -88,7 +100,7 @@ def number(
     0.1
     """
     if is_number(value):
-        found = float(value)  # type: ignore[arg-type]  # a number, as checked
+        found = as_float(value)
         inside = (least is None or found >= least) and (above is None or found > above)
         if inside and not math.isnan(found) and not (finite and math.isinf(found)):
             return found
@@ -218,7 +230,7 @@ def check_positive(owner: str, **values: Any) -> None:
     >>> check_positive("BDeu", sample_size=10)
     """
     for name, value in values.items():
-        if not (is_number(value) and np.isfinite(float(value)) and value > 0):
+        if not (is_number(value) and 0 < as_float(value) < math.inf):
             raise ModelError(f"{owner} needs a finite {name} > 0; found {brief(value)}.")
 
 
@@ -228,7 +240,7 @@ def check_finite(owner: str, **values: Any) -> None:
     >>> check_finite("NormalGamma", mean=-2.5)
     """
     for name, value in values.items():
-        if not (is_number(value) and np.isfinite(value)):
+        if not (is_number(value) and math.isfinite(as_float(value))):
             raise ModelError(f"{owner} needs a finite {name}; found {brief(value)}.")
 
 

@@ -7,6 +7,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+import numpy as np
+
 from sepset.base.annotations import misfit
 from sepset.base.text import brief, listing, nearest
 from sepset.errors import ArgumentError, SepsetError, TooLarge
@@ -391,9 +393,13 @@ def hint(name: str) -> str:
     return " There is no such thing yet." if name.lower() in NOT_YET else ""
 
 
+FLAGS = {"bool": (bool, np.bool_), "bool | None": (bool, np.bool_, type(None))}
+"""The types of what is true or false, by their annotation."""
+
+
 def translated(function: Callable[P, R]) -> Callable[P, R]:
     """The function, with an error about its arguments that says what they are called here, and which one is not of
-    the kind that is annotated, if Python finds a mistake before we do.
+    the kind that is annotated, if Python finds a mistake before we do, or if it should be true or false.
 
     >>> @translated
     ... def ask(model, *, given=None):
@@ -409,10 +415,24 @@ def translated(function: Callable[P, R]) -> Callable[P, R]:
     Traceback (most recent call last):
     ...
     sepset.errors.ArgumentError: number= is a whole number; found 'one'.
+    >>> @translated
+    ... def drawn(*, titles: bool = False):
+    ...     return titles
+    >>> drawn(titles="no")
+    Traceback (most recent call last):
+    ...
+    sepset.errors.ArgumentError: titles= is True or False; found 'no'.
     """
+
+    hints = getattr(function, "__annotations__", {})
+    flags = {name: FLAGS[hint] for name, hint in hints.items() if isinstance(hint, str) and hint in FLAGS}
 
     @functools.wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        for flag, kinds in flags.items():
+            if not isinstance(kwargs.get(flag, True), kinds):  # 'no' would count as True
+                also = ", or None" if type(None) in kinds else ""
+                raise ArgumentError(f"{flag}= is True or False{also}; found {brief(kwargs[flag])}.")
         try:
             return function(*args, **kwargs)
         except OF_PYTHON as error:

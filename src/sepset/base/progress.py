@@ -242,13 +242,28 @@ class Bar:
         """
         if self._first is None:
             self._first = done - 1
-        if not self.is_wanted or time.monotonic() < self._due:
-            return
+        if self._is_due():
+            self._show(self._moment(done, total, what or self._what, None if left is None else left()))
+
+    @classmethod
+    def note(cls, what: str) -> None:
+        """Show the work that is being done by the bar around it, which only moves: for what comes before its steps.
+
+        >>> Bar.note("start 1 of 5")
+        """
+        bar: Bar | None = getattr(cls._at_work, "bar", None)
+        if bar is not None and bar._is_due():
+            bar._show(Moment(what, None, None))
+
+    def _is_due(self) -> bool:
+        return self.is_wanted and time.monotonic() >= self._due
+
+    def _show(self, moment: Moment) -> None:
         self._due = time.monotonic() + UPDATES
         if self._surface is None:
             display = notebook_display()
             self._surface = Terminal() if display is None else Notebook(display)
-        self._surface.show(self._moment(done, total, what or self._what, None if left is None else left()))
+        self._surface.show(moment)
 
     def _moment(self, done: int, total: int | None, what: str, left: float | None) -> Moment:
         ends = [] if left is None else [left]
@@ -261,12 +276,17 @@ class Bar:
         return Moment(what, self.seconds / max(self.seconds + min(ends), 1e-9), min(ends))
 
     def __enter__(self) -> Bar:
-        Bar._at_work.depth = self._depth + 1
+        depth = self._depth
+        Bar._at_work.depth = depth + 1
+        if not depth:
+            Bar._at_work.bar = self
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        Bar._at_work.depth = self._depth - 1
+        Bar._at_work.depth = depth = self._depth - 1
+        if not depth:
+            Bar._at_work.bar = None
         if self._surface is not None:
             self._surface.end(is_complete=error is None)

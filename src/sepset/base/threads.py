@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import atexit
 import itertools
 import math
 import os
@@ -39,11 +40,13 @@ class _Here(threading.local):
         end: when it ends at the latest, on the clock of `time.monotonic`.
         work: how much of it is left, in estimated nanoseconds.
         cancel: the flag of the task that it is a part of.
+        team: the threads that this one belongs to, while it runs a task of theirs.
     """
 
     end: float = math.inf
     work: float = math.inf
     cancel: Bytes = NEVER
+    team: _Team[Any] | None = None
 
 
 _HERE = _Here()
@@ -265,6 +268,29 @@ def _report(work: Callable[[], T], done: SimpleQueue[tuple[T] | BaseException]) 
         done.put(error)
 
 
+@contextmanager
+def not_listening() -> Iterator[None]:
+    """Inside, a task does not hear that it is canceled, and is left behind then; it ends as soon as this is over.
+
+    For calls into another library, such as its compiler, that write nothing of the caller's.
+
+    >>> with not_listening():
+    ...     2 + 2
+    4
+    """
+    team = _HERE.team
+    if team is None:
+        yield
+        return
+    _HERE.team = None  # the parts of this are left behind with it
+    team.lose()
+    try:
+        yield
+    finally:
+        _HERE.team = team
+        team.find()
+
+
 def together(tasks: Sequence[Callable[[Bytes], T]], threads: int) -> list[T]:
     """The results of tasks that do not wait for each other, some at a time; a part of another task runs them in turn.
 
@@ -427,7 +453,8 @@ class _Team(Generic[T]):
         self._begun = self._collected = 0
         self._left = True  # whether there may be more tasks
         self._done: dict[int, tuple[T] | BaseException] = {}
-        self._started = self._running = 0
+        self._started = self._running = self._lost = 0
+        self._is_over = False
         self._look_ahead(mine=True)
         self._start(min(len(self._waiting), threads) - 1)
 
@@ -460,13 +487,34 @@ class _Team(Generic[T]):
                 raise OutOfTime
 
     def end(self) -> None:
-        """Cancel the running tasks, and wait for them."""
+        """Cancel the running tasks, and wait for those that listen; for the others when the process ends."""
         with self._changed:
-            self._cancel[0], self._left = 1, False
+            self._cancel[0], self._left, self._is_over = 1, False, True
             self._waiting.clear()
             self._changed.notify_all()
-            while self._running:
+            while self._running > self._lost:
                 self._changed.wait(LISTEN)
+            if self._running:
+                atexit.register(self._wait, os.getpid())
+
+    def _wait(self, process: int) -> None:
+        """Wait for all threads, unless this is a forked process, which has none of them."""
+        with self._changed:
+            while self._running and process == os.getpid():
+                self._changed.wait(LISTEN)
+
+    def lose(self) -> None:
+        """Do not wait for the task of this thread."""
+        with self._changed:
+            self._lost += 1
+            self._changed.notify_all()
+
+    def find(self) -> None:
+        """Wait for it again; raise if all was over meanwhile."""
+        with self._changed:
+            self._lost -= 1
+            if self._is_over:
+                raise OutOfTime
 
     def _start(self, count: int) -> None:
         for _ in range(max(count, 0)):
@@ -512,16 +560,16 @@ class _Team(Generic[T]):
 
     def _do(self, number: int, task: Callable[[Bytes], T], *, mine: bool = False) -> None:
         found: tuple[T] | BaseException
-        before = _HERE.cancel
+        before, team = _HERE.cancel, _HERE.team
         try:
-            _HERE.cancel = before if mine else self._cancel
+            _HERE.cancel, _HERE.team = (before, team) if mine else (self._cancel, self)
             found = (task(self._cancel),)
         except BaseException as error:
             if mine and not isinstance(error, Exception):
                 raise  # an interrupt in the meantime
             found = error
         finally:
-            _HERE.cancel = before
+            _HERE.cancel, _HERE.team = before, team
         with self._changed:
             self._done[number] = found
             self._changed.notify_all()

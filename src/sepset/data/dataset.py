@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import starmap
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -112,6 +113,7 @@ class Dataset(Frozen, Tabulated):
                 scope, notes_kept = Universe(v for v in frame.variables if v.name != by_name), frame.notes
         opened = open_frame(source, None if scope is None else (*scope.names, *filter(None, [by_name])))
         num_rows = frame.num_rows if isinstance(frame, Dataset) else opened.num_rows
+        opened = replace(opened, num_rows=num_rows)  # a dataset without columns may have rows
         bound, columns, notes = bind_frame(
             opened if by_name is None else opened.without(by_name), scope, missing_columns
         )

@@ -22,6 +22,7 @@ from numba.core.sigutils import normalize_signature
 from numba.core.targetconfig import ConfigStack
 from numba.core.types.containers import NamedTuple
 
+from sepset.base.threads import not_listening
 from sepset.kernels.kernel import Kernel
 
 WRITERS = frozenset({"fill", "itemset", "put", "resize", "sort"})
@@ -52,7 +53,7 @@ class OneForm:
     def __call__(self, signature: Any) -> Any:
         """The code, which the function runs for arguments of these types from then on."""
         given = tuple(normalize_signature(signature)[0])
-        with global_compiler_lock:
+        with not_listening(), global_compiler_lock:
             shared = given if given in self.dispatcher.overloads else self._shared(given)
             if shared == given:
                 return self.compile_it(signature)

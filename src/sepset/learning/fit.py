@@ -24,6 +24,7 @@ from sepset.factors.algebra import AnyVariable
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import was_interrupted
 from sepset.inference.result import Guarantee, Guarantees, IterativeResult
+from sepset.learning.checkpoints import check_checkpoint
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 from sepset.models.defaults import Template
@@ -190,6 +191,8 @@ def fit(
     """
     if not callable(getattr(method, "fit", None)) or isinstance(method, type):
         raise ArgumentError(f"A learning method is a value such as MLE() or Bayes(BDeu(10)); found {method!r}.")
+    if checkpoint is not None:
+        check_checkpoint(checkpoint, method, "EM() and other methods that iterate keep one")
     given = None if variables is None else tuple(variables)
     data = _read_once(data, structure, weights, given) if isinstance(data, str | os.PathLike) else replayable(data)
     if isinstance(structure, DAG) and isinstance(method, ChecksGraphs):

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 import oracle
 import sepset as ss
 from sepset.cpds.table import TableCPD
+from sepset.learning.evaluation import logmoments
 from sepset.learning.evaluation.logmoments import log_probability_moments
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real, Vector
@@ -123,3 +124,11 @@ def test_a_kernel_density_has_no_moments_in_closed_form():
     net = BayesNet(ss.KernelCPD(X, {"x": [0.1, 0.4, 1.5]}))
     with pytest.raises(ss.errors.NotApplicable, match="neither"):
         log_probability_moments(net)
+
+
+def test_products_in_portions(monkeypatch):
+    net = ss.datasets.load("asia")
+    whole = log_probability_moments(net)
+    monkeypatch.setattr(logmoments, "PORTION", 2)
+    portions = log_probability_moments(net)
+    assert (portions.mean, portions.variance) == (whole.mean, whole.variance)

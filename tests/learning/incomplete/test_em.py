@@ -289,9 +289,14 @@ def test_settings_are_checked_and_shown():
         EM(acceleration="squaren")
     with pytest.raises(ArgumentError):
         IncrementalEM(0)
-    for method in (EM(restarts=0), EM(parameterization="other"), EM(start="nowhere")):
-        with pytest.raises(ArgumentError):
-            fit(DAG.parse("x -> y"), text_rows(), method)
+    for kind in (EM, HardEM, IncrementalEM, StepwiseEM, GradientAscent):
+        for wrong in ({"restarts": 0}, {"restarts": "x"}, {"parameterization": "other"}):
+            with pytest.raises(ArgumentError, match=f"{next(iter(wrong))}= is"):
+                kind(**wrong)
+    with pytest.raises(ArgumentError):
+        EM(threads=0)
+    with pytest.raises(ArgumentError):
+        fit(DAG.parse("x -> y"), text_rows(), EM(start="nowhere"))
     with pytest.raises(NotApplicable, match="theta"):
         fit(DAG.parse("x -> y"), text_rows(), EM(prior=Dirichlet(0.5), parameterization="theta"))
 

@@ -10,9 +10,10 @@ import pytest
 
 import sepset as ss
 from sepset.errors import ArgumentError, NotApplicable
+from sepset.learning.checkpoints import keeps_checkpoint
 from sepset.learning.structure.averaging.posterior import StructureAveraging
 from sepset.learning.structure.learned import StructureMethod
-from sepset.learning.structure.unused import keeps_checkpoint, uses_score
+from sepset.learning.structure.unused import uses_score
 from support.structure_methods import (
     BY_PENALTY,
     BY_TESTS,

@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
-from sepset.base.checks import check_positive, finite_array
+from sepset.base.checks import check_positive, finite_array, whole
 from sepset.base.frozen import fill, made
+from sepset.base.memory import check_fits
 from sepset.base.text import brief
-from sepset.errors import ModelError
+from sepset.errors import ArgumentError, ModelError
 from sepset.factors.algebra import Columns, num_entries
 
 
@@ -87,6 +88,19 @@ class _Evidence:
         return float(cells.sum() - contexts.sum())
 
 
+def table_shape(shape: tuple[int, int]) -> tuple[int, int]:
+    """The numbers of contexts and of child states, after checking that they are such numbers.
+
+    >>> table_shape((6, 2))
+    (6, 2)
+    """
+    if not isinstance(shape, list | tuple) or len(shape) != 2:
+        raise ArgumentError(f"shape= is (contexts, child states); found {brief(shape)}.")
+    contexts, states = whole("The number of contexts", shape[0]), whole("The number of states", shape[1], least=1)
+    check_fits(8 * contexts * states, f"A table of {contexts:,} contexts by {states:,} states")
+    return contexts, states
+
+
 def block_of(cpds: Sequence[Any]) -> Sequence[Any]:
     """The CPDs of a block, after checking that there are some and that they are CPDs."""
     if not len(cpds) or not all(hasattr(cpd, "parameters") for cpd in cpds):
@@ -129,6 +143,7 @@ class Dirichlet:
 
     def pseudo_counts(self, shape: tuple[int, int]) -> Floats:
         """The pseudo-counts of `shape` = (contexts, child states)."""
+        shape = table_shape(shape)
         alpha = self.alpha.reshape(shape) if self.alpha.size == math.prod(shape) else self.alpha
         try:
             return np.broadcast_to(alpha, shape)
@@ -161,7 +176,7 @@ class K2(_Evidence):
 
     def pseudo_counts(self, shape: tuple[int, int]) -> Floats:
         """Ones of `shape` = (contexts, child states)."""
-        return np.ones(shape)
+        return np.ones(table_shape(shape))
 
     def pseudo_count(self, q: Floats, r: int) -> Floats:
         """One, whatever the family."""
@@ -197,6 +212,7 @@ class ContextStrength:
 
     def pseudo_counts(self, shape: tuple[int, int]) -> Floats:
         """The pseudo-counts of `shape` = (contexts, child states)."""
+        shape = table_shape(shape)
         if self.mean is None:
             return np.full(shape, self.strength / shape[1])
         if len(self.mean) != shape[1]:

@@ -313,3 +313,19 @@ class GammaPrecision(KnownPart):
         from scipy import stats
 
         return stats.invgamma(self.shape, scale=self.rate) if row is None else Fixed(self.mean)
+
+
+def wishart_roots(scale: Floats, degrees: float, num_rows: int, rng: np.random.Generator) -> Floats:
+    r"""Roots $F$ of independent draws $\Sigma = F^\top F$ from an inverse Wishart, `[n, d, d]`.
+
+    A Wishart precision is made of normals and chi-squares (Bartlett's decomposition) and inverted.
+
+    >>> wishart_roots(np.eye(2), 3.0, 5, np.random.default_rng(0)).shape
+    (5, 2, 2)
+    """
+    size = len(scale)
+    root = np.linalg.cholesky(np.linalg.inv(scale))
+    lower = np.tril(rng.standard_normal((num_rows, size, size)), -1)
+    squares = rng.chisquare(degrees - np.arange(size), size=(num_rows, size))
+    lower[:, range(size), range(size)] = np.sqrt(squares)
+    return np.asarray(np.linalg.inv(root @ lower))

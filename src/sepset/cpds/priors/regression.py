@@ -20,11 +20,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
-from sepset.base.checks import Seed, below, check_finite, check_positive, finite_array, generator, whole
+from sepset.base.checks import Seed, below, check_finite, check_positive, finite_array, generator, number, whole
 from sepset.base.frozen import fill
 from sepset.base.logarithms import LOG_2PI
+from sepset.base.memory import check_fits
 from sepset.base.numerics.leastsquares import semidefinite_root
-from sepset.cpds.priors.gaussian import Data, summary
+from sepset.cpds.priors.gaussian import Data, summary, wishart_roots
 from sepset.data.scatter import Scatter
 from sepset.errors import DataError, ModelError
 from sepset.factors.studentt import StudentT
@@ -76,13 +77,17 @@ class RegressionPrior:
         It is not a distribution until it is updated with enough rows; its mode in log variances is then the maximum
         likelihood estimate. Priors of imaginary rows start from it.
         """
-        zeros = np.zeros(2 * (whole("num_coefficients", num_coefficients),))
-        lines, scale = np.zeros((num_coefficients, whole("size", size, least=1))), np.zeros((size, size))
+        rows, size = whole("num_coefficients", num_coefficients), whole("size", size, least=1)
+        check_fits(8 * (rows * (rows + size) + size * size), f"A prior of {rows:,} by {size:,} coefficients")
+        zeros, lines, scale = np.zeros((rows, rows)), np.zeros((rows, size)), np.zeros((size, size))
         return cls.__new__(cls)._fill(lines, zeros, zeros, -float(num_coefficients), scale)
 
     def with_noise(self, degrees: float, scale: Floats) -> Self:
         """The same coefficients with another distribution of the covariance."""
-        return type(self).__new__(type(self))._fill(self.lines, self.precision, self.root, degrees, scale)
+        if np.shape(scale) != self.scale.shape:
+            raise ModelError(f"The scale of the noise has the shape {self.scale.shape}; found {np.shape(scale)}.")
+        new = type(self).__new__(type(self))
+        return new._fill(self.lines, self.precision, self.root, number("degrees", degrees), scale)
 
     @property
     def size(self) -> int:
@@ -578,22 +583,6 @@ def with_one(parents: ArrayLike, number: int) -> Floats:
     if not np.isfinite(values).all():
         raise DataError(f"The parents of a regression are finite numbers; found {values.tolist()}.")
     return np.concatenate([[1.0], values])
-
-
-def wishart_roots(scale: Floats, degrees: float, num_rows: int, rng: np.random.Generator) -> Floats:
-    r"""Roots $F$ of independent draws $\Sigma = F^\top F$ from an inverse Wishart, `[n, d, d]`.
-
-    A Wishart precision is made of normals and chi-squares (Bartlett's decomposition) and inverted.
-
-    >>> wishart_roots(np.eye(2), 3.0, 5, np.random.default_rng(0)).shape
-    (5, 2, 2)
-    """
-    size = len(scale)
-    root = np.linalg.cholesky(np.linalg.inv(scale))
-    lower = np.tril(rng.standard_normal((num_rows, size, size)), -1)
-    squares = rng.chisquare(degrees - np.arange(size), size=(num_rows, size))
-    lower[:, range(size), range(size)] = np.sqrt(squares)
-    return np.asarray(np.linalg.inv(root @ lower))
 
 
 def _log_det(matrix: Floats) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -61,6 +61,9 @@ class MLE:
         if self.min_variance is not None:
             number("min_variance", self.min_variance, above=0, otherwise="None")
 
+    keeps_checkpoint: ClassVar[bool] = False
+    """It does not iterate."""
+
     def fit(self, task: Task) -> FitResult:
         """The network of largest likelihood."""
         stats = Statistics.of(task, "MLE")
@@ -107,6 +110,9 @@ class Bayes:
 
     def __post_init__(self) -> None:
         check_prior("Bayes", self.prior)
+
+    keeps_checkpoint: ClassVar[bool] = False
+    """It does not iterate."""
 
     def fit(self, task: Task) -> PosteriorFitResult:
         """The posterior, and the network of its means."""
@@ -156,6 +162,9 @@ class PosteriorMode:
         check_prior("PosteriorMode", self.prior)
         check_policy(self.unseen)
         check_parameterization(self.parameterization)
+
+    keeps_checkpoint: ClassVar[bool] = False
+    """It does not iterate."""
 
     def fit(self, task: Task) -> FitResult:
         """The network of largest posterior density."""

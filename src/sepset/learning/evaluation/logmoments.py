@@ -8,8 +8,9 @@ network has a variance of 1e-20 with all its digits.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -34,6 +35,9 @@ from sepset.models.bayesnet import BayesNet
 from sepset.problem import Problem, Relevant
 from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Universe
+
+PORTION = 2**20
+"""The most entries that are multiplied at once."""
 
 
 @dataclass(frozen=True)
@@ -194,9 +198,14 @@ class _Polynomial(NamedTuple):
 
     def times(self, other: _Polynomial) -> _Polynomial:
         scope = (*self.scope, *(name for name in other.scope if name not in self.scope))
-        p, s, q = self._over(scope)
-        a, b, c = other._over(scope)
-        return _Polynomial(scope, (p * a, s * a + p * b, q * a + 2.0 * s * b + p * c))
+        left, right = self._over(scope), other._over(scope)
+        shape = np.broadcast_shapes(left[0].shape, right[0].shape)
+        parts = np.empty(shape), np.empty(shape), np.empty(shape)
+        for place in _portions(shape):
+            (p, s, q), (a, b, c) = (tuple(part[_within(part, place)] for part in side) for side in (left, right))
+            for part, found in zip(parts, (p * a, s * a + p * b, q * a + 2.0 * s * b + p * c), strict=True):
+                part[place] = found
+        return _Polynomial(scope, parts)
 
     def without(self, name: str) -> _Polynomial:
         axis = self.scope.index(name)
@@ -209,6 +218,23 @@ class _Polynomial(NamedTuple):
         shape = iter(np.array(self.parts[0].shape, np.int64)[order].tolist())
         full = [next(shape) if name in self.scope else 1 for name in scope]
         return tuple(part.transpose(order).reshape(full) for part in self.parts)
+
+
+def _portions(shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Places along the first axes, at each of which there are few entries: between two of them Ctrl-C is heard.
+
+    >>> [len(list(_portions([2] * n))) for n in (3, 22)]
+    [1, 4]
+    """
+    num = 0
+    while math.prod(shape[num:]) > PORTION:
+        num += 1
+    return itertools.product(*map(range, shape[:num]))
+
+
+def _within(part: Floats, place: tuple[int, ...]) -> tuple[int, ...]:
+    """The place in a part; an axis that the part does not depend on has length one."""
+    return tuple(0 if length == 1 else at for at, length in zip(place, part.shape, strict=False))
 
 
 def _product(items: Sequence[_Polynomial]) -> _Polynomial:

@@ -112,6 +112,7 @@ class EM(IterativeEstimator):
     inference: Method | None = None
 
     def __post_init__(self) -> None:
+        IterativeEstimator.__post_init__(self)
         if self.acceleration is not None:
             one_of("acceleration", self.acceleration, get_args(Accelerated), otherwise="None")
 
@@ -204,6 +205,7 @@ class IncrementalEM(IterativeEstimator):
     inference: Method | None = None
 
     def __post_init__(self) -> None:
+        IterativeEstimator.__post_init__(self)
         whole("parts", self.parts, least=1)
 
     @often

@@ -79,6 +79,7 @@ class GradientAscent(IterativeEstimator):
     inference: Method | None = None
 
     def __post_init__(self) -> None:
+        IterativeEstimator.__post_init__(self)
         one_of("optimizer", self.optimizer, get_args(Optimizer))
         whole("memory", self.memory, least=1)
         whole("batch", self.batch, least=1)

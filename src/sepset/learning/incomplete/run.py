@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
-from sepset.base.checks import whole
+from sepset.base.checks import one_of, whole
 from sepset.base.foreign import often
 from sepset.base.lazy import lazy
+from sepset.base.progress import Bar
 from sepset.base.text import listing, settings
-from sepset.cpds.parameters import Parameterization, PriorTerm, check_parameterization
+from sepset.base.threads import num_threads
+from sepset.cpds.parameters import Parameterization, PriorTerm
 from sepset.errors import ImpossibleEvidence, NotClosed
 from sepset.graphs.graph import DAG
 from sepset.inference.checkpoint import tagged
@@ -83,7 +85,6 @@ class EMTask:
         threads: int | None = None,
     ) -> EMTask:
         """The task, planned."""
-        check_parameterization(parameterization)
         expectation = Expectation.of(task, inference=inference, threads=threads)
         return cls(task, expectation, expectation.blocks.prior_terms(prior, is_theta=parameterization == "theta"))
 
@@ -128,6 +129,13 @@ class IterativeEstimator:
     inference: Method | None
     holdout: object = None
     threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.restarts is not None:
+            whole("restarts", self.restarts, least=1, otherwise="None")
+        one_of("parameterization", self.parameterization, get_args(Parameterization))
+        if self.threads is not None:
+            num_threads(self.threads)
 
     def check_graph(self, dag: DAG, data: object, known: Iterable[str]) -> None:
         """Raise before columns are coded if the sums over a row's missing cells are hopeless whatever its states."""
@@ -177,7 +185,8 @@ class IterativeEstimator:
         start: Start | BayesNet = self.start if number == 0 else ("data" if number % 2 else "random")
         state = self.first(task, start_model(task.task, task.expectation, start, rng, task.terms))
         try:
-            for _ in range(steps):
+            for done in range(steps):
+                Bar.note(f"start {number + 1}, step {done + 1} of {steps}: {state.objective:.8g}")
                 state, _ = self.step(task, state, rng)
         except KeyboardInterrupt:
             raise Interrupted(state) from None
@@ -188,7 +197,7 @@ class IterativeEstimator:
         """The number of starting points."""
         if self.restarts is None:
             return RESTARTS if task.hidden and self.start in ("auto", "data", "random") else 1
-        return whole("restarts", self.restarts, least=1, otherwise="None")
+        return self.restarts
 
     @often
     def first(self, task: EMTask, model: BayesNet) -> Iterate:

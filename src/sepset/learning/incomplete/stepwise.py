@@ -69,6 +69,7 @@ class StepwiseEM(IterativeEstimator):
     inference: Method | None = None
 
     def __post_init__(self) -> None:
+        IterativeEstimator.__post_init__(self)
         whole("batch", self.batch, least=1)
         if not (self.forgetting == 0.0 or 0.5 < self.forgetting <= 1.0):
             raise ArgumentError(

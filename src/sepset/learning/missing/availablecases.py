@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -74,6 +74,9 @@ class AvailableCases:
 
     def __repr__(self) -> str:
         return shown(self)
+
+    keeps_checkpoint: ClassVar[bool] = False
+    """It does not iterate."""
 
     def fit(self, task: Task) -> FitResult:
         """The network made of the families' estimates."""

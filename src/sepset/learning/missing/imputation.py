@@ -213,7 +213,8 @@ def asked_variables(
     found = tuple(v for v in known if v.name in columns)
     if not found:
         raise DataError(
-            f"No column is a variable of the model: columns are {listing(names)}, variables {listing(known.names)}."
+            f"No column is a variable of the model: columns are {listing(names) or 'none'}, "
+            f"variables {listing(known.names)}."
         )
     return found
 

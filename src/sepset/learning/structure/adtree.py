@@ -58,6 +58,7 @@ class ADTree:
         Args:
             columns: numbers of different columns.
         """
+        self.columns.check_places(columns=columns)
         order = np.argsort(columns, kind="stable")
         table = self._table(self._root, tuple(int(columns[k]) for k in order))
         return np.transpose(table, np.argsort(order, kind="stable")) if columns else table

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints, UInt32s, UInt64s
 from sepset.base.checks import one_of
-from sepset.base.foreign import Suited
+from sepset.base.foreign import Suited, often
 from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
 from sepset.base.numerics.matrices import product
@@ -27,7 +27,7 @@ from sepset.data.duplicates import group_rows
 from sepset.data.filecolumns import file_columns, naming
 from sepset.data.frames import open_frame, replayable
 from sepset.data.sources import Weights, bind, require_columns
-from sepset.errors import DataError, ScopeError, TooLarge
+from sepset.errors import ArgumentError, DataError, ScopeError, TooLarge
 from sepset.factors.algebra import AnyVariable
 from sepset.kernels.structure.familyscores import SKIPPED, count_cells, keys, refine, set_bits
 from sepset.learning.structure.groupedrows import grouped_rows
@@ -161,14 +161,26 @@ class Columns(Suited, Frozen, inner=True):
 
     def _unsuited(self, given: Mapping[str, Any]) -> str:
         """The reason why positions of a family do not suit these columns."""
-        for name in ("child", "parents", "candidates"):
+        for name in ("child", "parents", "candidates", "columns"):
             value = given.get(name, ())
             places = list(value) if isinstance(value, Iterable) else [value]
-            if any(not isinstance(place, int | np.integer) or not 0 <= place < len(self) for place in places):
+            if not all(self._is_place(place) for place in places):
                 return f"{name}= is about columns by their positions, below {len(self)}; found {brief(value)}."
             if len(set(places)) < len(places):
                 return f"{name}= names a column twice; found {brief(value)}."
+        if given.get("child") in given.get("parents", ()):
+            return f"parents= are other columns than child={given['child']}; found {brief(given['parents'])}."
         return ""
+
+    def _is_place(self, place: object) -> bool:
+        return isinstance(place, int | np.integer) and not isinstance(place, bool) and bool(0 <= place < len(self))
+
+    @often
+    def check_places(self, **given: object) -> None:
+        """Raise unless `child`, `parents`, `candidates` or `columns` are positions of different columns."""
+        problem = self._unsuited(given)
+        if problem:
+            raise ArgumentError(problem)
 
     @classmethod
     def of(
@@ -344,6 +356,7 @@ class Columns(Suited, Frozen, inner=True):
 
     def counts(self, child: int, parents: tuple[int, ...]) -> Floats:
         r"""The counts $M[\mathbf u, x]$ of the contexts that have rows, by the states of the child."""
+        self.check_places(child=child, parents=parents)
         self._require_cells(self.contexts(parents, child).size * int(self.cards[child]), (*parents, child))
         key, count = self.keys(child, parents)
         table = np.zeros(count * int(self.cards[child]), np.float64)

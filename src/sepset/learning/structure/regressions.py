@@ -49,6 +49,7 @@ class Fit(NamedTuple):
 
 def fitted(child: int, parents: tuple[int, ...], columns: Columns) -> Fit:
     """The regressions of a real column on its parents."""
+    columns.check_places(child=child, parents=parents)
     discrete = tuple(p for p in parents if not columns.is_real[p])
     real = [p for p in parents if columns.is_real[p]]
     per_context = len(real) + 2

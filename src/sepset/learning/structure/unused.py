@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import ClassVar, Protocol, runtime_checkable
 
 from sepset.base.text import described
 from sepset.errors import ArgumentError, NotApplicable
 from sepset.learning.structure.learned import StructureTask
 
-KEEPERS = "HillClimb(), GES(), BOSS() and StructuralEM() keep one"
+SEARCH_KEEPERS = "HillClimb(), GES(), BOSS() and StructuralEM() keep one"
 CHAIN_KEEPERS = "OrderMCMC(), PartitionMCMC(), StructureMCMC() and BootstrapStructures() keep one"
 
 
@@ -25,19 +24,6 @@ class IgnoresStart(Protocol):
 
 
 @runtime_checkable
-class KeepsCheckpoint(Protocol):
-    """A method that says whether it keeps its state in a file, from which it is resumed.
-
-    Attributes:
-        keeps_checkpoint: whether it does; methods that do not say so do.
-    """
-
-    @property
-    def keeps_checkpoint(self) -> bool:
-        """Whether it does."""
-
-
-@runtime_checkable
 class UsesScore(Protocol):
     """A method that says whether it compares structures by a score.
 
@@ -48,16 +34,6 @@ class UsesScore(Protocol):
     @property
     def uses_score(self) -> bool:
         """Whether it does."""
-
-
-def keeps_checkpoint(method: object) -> bool:
-    """Whether a method keeps its state in a file.
-
-    >>> from sepset.learning.structure.exact.trees import ChowLiu
-    >>> keeps_checkpoint(ChowLiu())
-    False
-    """
-    return not isinstance(method, KeepsCheckpoint) or method.keeps_checkpoint
 
 
 def uses_score(method: object) -> bool:
@@ -99,20 +75,6 @@ def check_kind(method: object, does: str) -> None:
     made = " It is a class: call it." if isinstance(method, type) else ""
     advice = f" It is a method of {own}." if own is not None and not made else made
     raise ArgumentError(f"{KINDS[does][0]} takes a method such as {KINDS[does][1]}; found {described(method)}.{advice}")
-
-
-def check_checkpoint(checkpoint: str | os.PathLike[str] | None, method: object, *, keepers: str = KEEPERS) -> None:
-    """Raise where a file for a checkpoint would not be used.
-
-    Args:
-        checkpoint: the file, or None.
-        method: of the search.
-        keepers: the methods that would use it, in words.
-    """
-    if checkpoint is not None and not keeps_checkpoint(method):
-        raise NotApplicable(
-            f"{type(method).__name__}() keeps no checkpoint; {keepers}. Leave checkpoint= out, or use one of them."
-        )
 
 
 def check_score(method: object, *, score: object, structure_prior: object) -> None:

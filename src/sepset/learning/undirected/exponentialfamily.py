@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats
+from sepset.base.checks import as_float, is_number
 from sepset.base.frozen import fill, made
 from sepset.base.text import listing
 from sepset.errors import ArgumentError, DataError, ModelError, NotApplicable
@@ -244,7 +245,7 @@ class ExponentialFamily:
 
 
 def _check_support(support: tuple[float, float] | None, base: object) -> None:
-    if support is None or len(support) != 2 or not support[0] < support[1]:
+    if support is None or len(support) != 2 or not all(map(is_number, support)) or not support[0] < support[1]:
         raise ArgumentError(f"A function of real outcomes needs support=, the ends of an interval; found {support!r}.")
     if base is not None:
         raise ArgumentError("Over an interval the base is one; put its logarithm among the statistics.")
@@ -253,7 +254,7 @@ def _check_support(support: tuple[float, float] | None, base: object) -> None:
 def _points(function: Callable[[Floats], Floats], support: tuple[float, float] | None) -> tuple[Floats, Floats, Floats]:
     """The statistics at the points of an interval, the length that each stands for, and how far out it is."""
     assert support is not None
-    low, high = support
+    low, high = map(as_float, support)
     t = np.arange(-REACHES[-1], REACHES[-1] + STEP / 2, STEP)
     if np.isinf(low) and np.isinf(high):
         x, slope = np.sinh(t), np.cosh(t)

@@ -17,6 +17,7 @@ from sepset.errors import ArgumentError
 from sepset.graphs.graph import DAG, ancestors
 from sepset.inference.iterate import Until, as_until, deadline
 from sepset.inference.result import Status
+from sepset.learning.checkpoints import keeps_checkpoint
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.evidences.logevidence import LogEvidenceResult
 from sepset.learning.structure.hidden.learnedhidden import (
@@ -33,7 +34,6 @@ from sepset.learning.structure.hidden.nearcliques import near_cliques
 from sepset.learning.structure.hidden.structuralem import StructuralEM
 from sepset.learning.structure.learned import StructureMethod, StructureTask
 from sepset.learning.structure.search.hillclimb import HillClimb
-from sepset.learning.structure.unused import keeps_checkpoint
 from sepset.models.bayesnet import BayesNet
 from sepset.models.defaults import default_network
 from sepset.variables.variable import Discrete

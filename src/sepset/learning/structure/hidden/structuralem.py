@@ -12,6 +12,7 @@ from sepset.base.checks import number, whole
 from sepset.errors import DataError, NotApplicable, NotClosed
 from sepset.inference.iterate import Info, Interrupted
 from sepset.inference.result import Guarantee, Status
+from sepset.learning.checkpoints import check_checkpoint
 from sepset.learning.estimation.estimators import MLE, Bayes
 from sepset.learning.fit import fit as fit_parameters
 from sepset.learning.structure.columns import Columns
@@ -25,7 +26,7 @@ from sepset.learning.structure.learned import Learned, StructureMethod, Structur
 from sepset.learning.structure.scores.likelihood import PenalizedLikelihood
 from sepset.learning.structure.search.hillclimb import HillClimb
 from sepset.learning.structure.search.moves import SearchedGraph
-from sepset.learning.structure.unused import check_checkpoint
+from sepset.learning.structure.unused import SEARCH_KEEPERS
 
 Parents = list[list[int]]
 
@@ -155,7 +156,7 @@ class StructuralEM:
 
     def _ordinary(self, task: StructureTask) -> LearnedBayesNet:
         """The result of the search itself, where no cell is missing."""
-        check_checkpoint(task.checkpoint, self.search)
+        check_checkpoint(task.checkpoint, self.search, SEARCH_KEEPERS)
         found = self.search.learn(task)
         prior = task.score if is_evidence(task.score) else None
         fit = fit_parameters(found.dag, task.columns.dataset, MLE(unseen="uniform") if prior is None else Bayes(prior))

@@ -64,6 +64,7 @@ class BGe:
 
     def family(self, child: int, parents: tuple[int, ...], columns: Columns) -> float:
         """The score of one family."""
+        columns.check_places(child=child, parents=parents)
         rows = columns.moments(child)
         offsets = np.zeros(len(columns)) if self.mean is None else rows.means + (columns.origins - self.mean)
         return self._evidence([*parents, child], rows, offsets) - self._evidence(list(parents), rows, offsets)

@@ -49,6 +49,7 @@ class PenalizedLikelihood:
 
     def penalties(self, q: Floats, r: int, total: float) -> Floats:
         """The penalty of families with `q` contexts and `r` states."""
+        number("total", total, least=0)
         return np.asarray(self.per_parameter(total) * (r - 1) * q)
 
     def family(self, child: int, parents: tuple[int, ...], columns: Columns) -> float:
@@ -122,7 +123,7 @@ class BIC(PenalizedLikelihood):
 
     def per_parameter(self, total: float) -> float:
         """Half the logarithm of the weight of the rows."""
-        return self.penalty * 0.5 * math.log(total)
+        return self.penalty * 0.5 * math.log(number("total", total, above=0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import gammaln, xlogy
 
 from sepset.base.arraytypes import Floats
+from sepset.base.checks import number
 from sepset.kernels.structure.familyscores import FACTORIZED
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.scores.likelihood import PenalizedLikelihood
@@ -169,6 +170,7 @@ class QNML(PenalizedLikelihood):
 
     def penalties(self, q: Floats, r: int, total: float) -> Floats:
         """The quotient of normalizers."""
+        number("total", total, least=0)
         return log_regret_of_states(total, q * r) - log_regret_of_states(total, np.asarray(q, dtype=np.float64))
 
     def family(self, child: int, parents: tuple[int, ...], columns: Columns) -> float:

@@ -16,13 +16,14 @@ from sepset.errors import ArgumentError
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Until, as_until, deadline
 from sepset.inference.result import Status
+from sepset.learning.checkpoints import keeps_checkpoint
 from sepset.learning.structure.independence.boundtest import Group, Queries
 from sepset.learning.structure.learned import NO_LIMIT, Learned, StructureMethod, StructureTask
 from sepset.learning.structure.search.hillclimb import HillClimb
 from sepset.learning.structure.skeletons.blankets import inter_iamb
 from sepset.learning.structure.skeletons.method import SkeletonMethod
 from sepset.learning.structure.skeletons.skeleton import Knowledge, Skeleton, first_separator
-from sepset.learning.structure.unused import keeps_checkpoint, uses_score
+from sepset.learning.structure.unused import uses_score
 
 
 def max_min_candidates(queries: Queries, target: int, max_condition: int | None) -> tuple[set[int], dict[int, Group]]:
