@@ -54,10 +54,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = [*others[:middle], *plain, *others[middle:]]
 
 
+def pytest_collection() -> None:
+    """Nothing that is collected is garbage."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Keep the garbage collector from going through all tests and the modules of all libraries each time."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
 
 
 def pytest_unconfigure() -> None:

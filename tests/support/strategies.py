@@ -3,6 +3,9 @@
 Names have spaces, slashes, quotes and letters of several scripts; states are strings, ints, bools or floats; variables
 may have one state; tables have zeros and deterministic rows; scopes may be empty; models may be disconnected, have
 isolated variables, or be empty.
+
+Hypothesis checks a strategy before the first draw from it, which takes longer than the draw: those that many draws
+share are made once, and strategies draw the parts of a model by plain functions.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -59,49 +63,94 @@ DOMAINS = (
 
 PLAIN_DOMAINS = tuple(d for d in DOMAINS if len(d) > 1)
 
+one_of = cache(st.sampled_from)
 
+
+@cache
 def names() -> st.SearchStrategy[str]:
     """Names of variables: mostly awkward ones from practice, sometimes any text."""
     any_text = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=6)
     return st.sampled_from(AWKWARD) | any_text
 
 
+@cache
+def name_lists(min_size: int, max_size: int) -> st.SearchStrategy[list[str]]:
+    """Different names of variables."""
+    return st.lists(names(), min_size=min_size, max_size=max_size, unique=True)
+
+
+@cache
+def orders(size: int) -> st.SearchStrategy[list[int]]:
+    """Orders of so many places."""
+    return st.permutations(range(size))
+
+
+def reordered(draw: Any, items: Sequence[Any]) -> list[Any]:
+    """All items in some order."""
+    return [items[i] for i in draw(orders(len(items)))]
+
+
 @st.composite
 def variable_lists(draw: Any, min_size: int = 0, max_size: int = 4, *, one_state: bool = True) -> tuple[Discrete, ...]:
     """Discrete variables with different names."""
-    listed = draw(st.lists(names(), min_size=min_size, max_size=max_size, unique=True))
-    domains = st.sampled_from(DOMAINS if one_state else PLAIN_DOMAINS)
-    return tuple(Discrete(name, draw(domains)) for name in listed)
+    return some_variables(draw, min_size, max_size, one_state=one_state)
+
+
+def some_variables(draw: Any, min_size: int, max_size: int, *, one_state: bool = True) -> tuple[Discrete, ...]:
+    """Discrete variables with different names."""
+    domains = one_of(DOMAINS if one_state else PLAIN_DOMAINS)
+    return tuple(Discrete(name, draw(domains)) for name in draw(name_lists(min_size, max_size)))
 
 
 @st.composite
 def scopes(draw: Any, variables: Sequence[Discrete], max_size: int = 3) -> tuple[Discrete, ...]:
     """Some of the variables in some order, possibly none."""
-    order = draw(st.permutations(list(variables)))
+    return some_scope(draw, variables, max_size)
+
+
+def some_scope(draw: Any, variables: Sequence[Discrete], max_size: int = 3) -> tuple[Discrete, ...]:
+    """Some of the variables in some order, possibly none."""
+    order = reordered(draw, variables)
     return tuple(order[: draw(st.integers(0, min(max_size, len(order))))])
 
 
 @st.composite
 def tables(draw: Any, scope: Sequence[Discrete], *, zeros: bool = True) -> Table:
     """A table over `scope`: positive, with zeros, 0/1, or wholly zero once in a while."""
+    return some_table(draw, scope, zeros=zeros)
+
+
+def some_table(draw: Any, scope: Sequence[Discrete], *, zeros: bool = True) -> Table:
+    """A table over `scope`: positive, with zeros, 0/1, or wholly zero once in a while."""
     size = math.prod(v.num_states for v in scope)
-    numbers = st.sampled_from([0.0, 0.25, 1.0, 3.0, 30.0, 1e-3]) if zeros else st.floats(0.01, 100.0)
     if size <= 12:
-        return Table(scope, draw(st.lists(numbers, min_size=size, max_size=size)))
+        return Table(scope, draw(numbers(size, zeros)))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     values = rng.exponential(size=size)
     if zeros:
-        values[rng.random(size) < draw(st.sampled_from([0.0, 0.3, 0.8]))] = 0.0
+        values[rng.random(size) < draw(one_of((0.0, 0.3, 0.8)))] = 0.0
     return Table(scope, values)
+
+
+@cache
+def numbers(size: int, zeros: bool) -> st.SearchStrategy[list[float]]:
+    """The entries of a small table."""
+    each = one_of((0.0, 0.25, 1.0, 3.0, 30.0, 1e-3)) if zeros else st.floats(0.01, 100.0)
+    return st.lists(each, min_size=size, max_size=size)
 
 
 @st.composite
 def rows(draw: Any, num: int, size: int) -> np.ndarray:
     """Distributions `[num, size]`, some deterministic, some with zeros."""
+    return some_rows(draw, num, size)
+
+
+def some_rows(draw: Any, num: int, size: int) -> np.ndarray:
+    """Distributions `[num, size]`, some deterministic, some with zeros."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     weights = rng.exponential(size=(num, size))
-    weights[rng.random((num, size)) < draw(st.sampled_from([0.0, 0.4]))] = 0.0
-    sharp = (rng.random(num) < draw(st.sampled_from([0.0, 0.3, 1.0]))) | (weights.sum(axis=1) == 0)
+    weights[rng.random((num, size)) < draw(one_of((0.0, 0.4)))] = 0.0
+    sharp = (rng.random(num) < draw(one_of((0.0, 0.3, 1.0)))) | (weights.sum(axis=1) == 0)
     weights[sharp] = np.eye(size)[rng.integers(0, size, num)][sharp]
     return weights / weights.sum(axis=1, keepdims=True)
 
@@ -109,70 +158,79 @@ def rows(draw: Any, num: int, size: int) -> np.ndarray:
 @st.composite
 def cpds(draw: Any, child: Discrete, given: Sequence[Discrete]) -> TableCPD:
     """A table CPD of `child` given parents."""
+    return some_cpd(draw, child, given)
+
+
+def some_cpd(draw: Any, child: Discrete, given: Sequence[Discrete]) -> TableCPD:
+    """A table CPD of `child` given parents."""
     num = math.prod(p.num_states for p in given)
-    table = draw(rows(num, child.num_states))
+    table = some_rows(draw, num, child.num_states)
     return TableCPD(child, table.reshape(-1), given=tuple(given))
 
 
 @st.composite
 def bayes_nets(draw: Any, max_variables: int = 5, max_parents: int = 3, *, min_variables: int = 0) -> BayesNet:
     """Bayesian networks: CPDs in an order of their own, not always parents first."""
-    variables = draw(variable_lists(min_variables, max_variables))
-    made = [draw(cpds(v, draw(scopes(variables[:i], max_parents)))) for i, v in enumerate(variables)]
-    return BayesNet(*draw(st.permutations(made)))
+    variables = some_variables(draw, min_variables, max_variables)
+    made = [some_cpd(draw, v, some_scope(draw, variables[:i], max_parents)) for i, v in enumerate(variables)]
+    return BayesNet(*reordered(draw, made))
 
 
 @st.composite
 def markov_nets(draw: Any, max_variables: int = 5, max_factors: int = 5, *, zeros: bool = True) -> MarkovNet:
     """Markov networks with several factors on one scope, empty scopes and isolated variables."""
-    variables = draw(variable_lists(0, max_variables))
-    factors = [draw(tables(draw(scopes(variables)), zeros=zeros)) for _ in range(draw(st.integers(0, max_factors)))]
+    variables, num = some_variables(draw, 0, max_variables), draw(st.integers(0, max_factors))
+    factors = [some_table(draw, some_scope(draw, variables), zeros=zeros) for _ in range(num)]
     return MarkovNet(*factors, variables=variables)
 
 
 @st.composite
 def chain_graphs(draw: Any, max_components: int = 3) -> ChainGraph:
     """Chain graphs of components of one to three variables, chained inside, with positive tables."""
-    variables = list(draw(variable_lists(0, 2 * max_components)))
+    variables = list(some_variables(draw, 0, 2 * max_components))
     components: list[ChainComponent] = []
     used = 0
     while used < len(variables):
         size = draw(st.integers(1, min(3, len(variables) - used)))
         own = variables[used : used + size]
         scopes_ = [*list(itertools.pairwise(own)), (draw(st.sampled_from(own)),)]
-        parents = draw(scopes(variables[:used], 2))
+        parents = some_scope(draw, variables[:used], 2)
         scopes_ += [(parent, draw(st.sampled_from(own))) for parent in parents]
-        factors = [draw(tables(scope, zeros=False)) for scope in scopes_]
+        factors = [some_table(draw, scope, zeros=False) for scope in scopes_]
         components.append(ChainComponent(own, *factors))
         used += size
-    return ChainGraph(*draw(st.permutations(components)))
+    return ChainGraph(*reordered(draw, components))
 
 
 @st.composite
 def evidence(draw: Any, variables: Sequence[Discrete], *, hard: bool = False) -> dict[Any, Any]:
     """Evidence on some variables, by variable or by name: states, missing values, subsets, exclusions, likelihoods."""
     given: dict[Any, Any] = {}
-    for variable in draw(scopes(list(variables), max_size=len(variables))):
+    for variable in some_scope(draw, variables, max_size=len(variables)):
         key = variable if draw(st.booleans()) else variable.name
-        given[key] = draw(findings(variable, hard=hard))
+        given[key] = some_finding(draw, variable, hard=hard)
     return given
 
 
 @st.composite
 def findings(draw: Any, variable: Discrete, *, hard: bool = False) -> Any:
     """What may be said of one variable."""
-    state = draw(st.sampled_from(variable.states))
-    kind = draw(st.sampled_from(["state", "missing"] if hard else ["state", "missing", "subset", "not", "likelihood"]))
+    return some_finding(draw, variable, hard=hard)
+
+
+def some_finding(draw: Any, variable: Discrete, *, hard: bool = False) -> Any:
+    """What may be said of one variable."""
+    state = variable.states[draw(st.integers(0, variable.num_states - 1))]
+    kind = draw(one_of(("state", "missing") if hard else ("state", "missing", "subset", "not", "likelihood")))
     if kind == "missing":
-        return draw(st.sampled_from([None, math.nan]))
+        return draw(one_of((None, math.nan)))
     if kind == "subset":
-        return {state, draw(st.sampled_from(variable.states))}
+        return {state, variable.states[draw(st.integers(0, variable.num_states - 1))]}
     if kind == "not" and variable.num_states > 1:
         return Not(state)
     if kind == "likelihood":
-        weights = draw(
-            st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0]), min_size=variable.num_states, max_size=variable.num_states)
-        )
+        size = variable.num_states
+        weights = draw(st.lists(one_of((0.0, 0.5, 1.0, 2.0)), min_size=size, max_size=size))
         return Likelihood(weights if any(weights) else [1.0] * variable.num_states)
     return state
 

@@ -266,6 +266,10 @@ class Forms:
         h = self.h[:, kept] - self.K[:, kept[:, None], out] @ values
         return Forms.of(self.K[:, kept[:, None], kept], h, g)
 
+    def log_value(self, entry: int, values: Floats) -> float:
+        r"""The logarithm of one form at a point, $g + h^\top\mathbf x - \tfrac12\mathbf x^\top K\mathbf x$."""
+        return float(self.g[entry] + self.h[entry] @ values - 0.5 * (self.K[entry] @ values) @ values)
+
     def rest(self, out: Ints) -> Ints:
         """The coordinates outside `out`, in order."""
         kept = np.ones(self.size, np.bool_)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -83,10 +84,14 @@ def selected_entries(scope: tuple[Discrete, ...], assignment: Assignment) -> tup
     ((Discrete('a', (0, 1)),), array([1, 4]))
     """
     codes = {axis: scope[axis].code(state) for key, state in assignment.items() if (axis := find(scope, key)) >= 0}
-    keep = np.ones(num_entries(scope), np.bool_)
-    for axis, code in codes.items():
-        keep &= entries(scope, (scope[axis],)) == code
-    return tuple(v for axis, v in enumerate(scope) if axis not in codes), np.flatnonzero(keep)
+    found, stride = np.zeros(1, np.int64), num_entries(scope)
+    for axis, variable in enumerate(scope):
+        stride //= variable.num_states
+        if axis in codes:
+            found = found + codes[axis] * stride
+        else:
+            found = (found[:, None] + np.arange(variable.num_states) * stride).reshape(-1)
+    return tuple(v for axis, v in enumerate(scope) if axis not in codes), found
 
 
 def states_of(scope: Sequence[Discrete], entry: int) -> str:
@@ -182,7 +187,7 @@ def shaped(value: ArrayLike, prefix: tuple[int, ...], core: tuple[int, ...], wha
         array = np.array(numbers, dtype=np.float64)
     except (TypeError, ValueError):
         raise ModelError(f"The {what} are real numbers; found {value!r}.") from None
-    count = int(np.prod(prefix, dtype=np.int64))
+    count = math.prod(prefix)
     short = tuple(n for n in core if n != 1)
     tails = [core, short, *([core[1:]] if core[:1] == (1,) else []), *([core[:-1]] if core[-1:] == (1,) else [])]
     for tail in tails:

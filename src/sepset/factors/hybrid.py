@@ -337,11 +337,12 @@ class CanonicalTable(Tabulated):
 
     def log_value(self, assignment: Assignment) -> float:
         """The logarithm of the value at an assignment of the whole scope; -inf for a zero entry."""
-        point = self.condition(assignment)
-        if point.scope:
-            missing = [v.name for v in point.scope]
+        discrete, rows = selected_entries(self.discrete, assignment)
+        known, values = findings(self.continuous, assignment)
+        missing = [v.name for v in (*discrete, *self.continuous) if v not in known]
+        if missing:
             raise ScopeError(f"log_value needs every variable of the scope; missing {listing(missing)}.")
-        return point.log_value({})
+        return self.forms.log_value(int(rows[0]), values)
 
     @property
     def log_total(self) -> float:

@@ -499,7 +499,8 @@ def check_covariances(
     check_finite(covariances, what)
     check_symmetric(covariances, what)
     if covariances.size:
-        values = np.linalg.eigvalsh(_unit(covariances)[0])
+        unit = _unit(covariances)[0]
+        values = np.linalg.eigvalsh(unit) if unit.shape[-1] > 1 else unit[:, 0]
         bad = np.flatnonzero(values[:, 0] < -1e-9 * np.maximum(np.abs(values[:, -1]), 1e-300))
         if bad.size:
             where = f" where {states_of(by, int(bad[0]))}" if by else ""
