@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from sepset.cpds.priors.dirichlet import Dirichlet
-from sepset.cpds.tree import Split, TreeCPD
+from sepset.cpds.rules import RuleCPD
+from sepset.cpds.tree import Split, TreeCPD, smallest_form
 from sepset.errors import DataError, ModelError, ScopeError
 from sepset.variables.variable import Discrete
 from support.cpd_contract import check_contract, joint_states
@@ -165,3 +166,29 @@ def test_bad_trees_are_refused(tree, error, message):
 def test_tests_outside_the_parents_are_refused():
     with pytest.raises(ScopeError, match="tests sat, which is not among its parents"):
         TreeCPD(J, JOB, given=(A, L))
+
+
+def test_tables_are_known_to_be_the_smallest_form_without_counting_the_others():
+    """Random trees, and rules with the same contexts."""
+    rng, sure = np.random.default_rng(0), 0
+    for _ in range(60):
+        parents = [Discrete(f"p{i}", int(rng.integers(2, 5))) for i in range(4)]
+        child = Discrete("x", int(rng.integers(1, 4)))
+        depth, rules = int(rng.integers(1, 5)), []
+
+        def grow(left, context, child=child, depth=depth, rules=rules):
+            row = rng.dirichlet(np.ones(child.num_states)).tolist()
+            if not left or len(context) == depth or rng.random() < 0.2:
+                rules += [({**context, child: k}, p) for k, p in enumerate(row)]
+                return row
+            v = left[int(rng.integers(len(left)))]
+            rest = [p for p in left if p != v]
+            return Split(v, {state: grow(rest, {**context, v: state}) for state in v.states})
+
+        tree = TreeCPD(child, grow(parents, {}), given=parents)
+        for cpd in (tree, RuleCPD(child, rules, given=parents)):
+            sizes = cpd._sizes()
+            assert cpd.is_tabled == (smallest_form(**sizes) == "table")
+            assert cpd._least_piece_entries <= sizes["leaves"]
+            sure += cpd._is_no_smaller(sizes["table"])
+    assert sure > 20

@@ -17,8 +17,9 @@ from sepset.base.memory import uncollected
 from sepset.graphs.csr import csr, near_hub, sorted_pairs
 from sepset.graphs.width import minor_min_width
 
-NODES_OF_MINORS = (2**12, 2**14)
-"""The nodes of the parts of a graph whose edges are contracted: that takes some hundredths, or tenths, of a second."""
+NODES_OF_MINORS = (2**12, 2**13, 2**14)
+"""The nodes of the parts of a graph whose edges are contracted: that takes some hundredths, or tenths, of a second. In
+larger ones the work that contractions are given ends sooner, and may leave a smaller bound."""
 
 NODES_LEFT = 2**11
 """The same for a graph in which nodes of few neighbors are contracted before, so that those left have many."""
@@ -40,7 +41,8 @@ def wide_minor(pairs: Ints, targets: Sequence[int], least: int) -> Ints:
     kept = near[into[near] == near]
     if len(part := _wide_part(fewer, kept, min(len(kept), NODES_LEFT), least)):
         return near[np.isin(into[near], part)]
-    return _wide_part(pairs, near, NODES_OF_MINORS[1], least) if len(near) > NODES_OF_MINORS[1] else near[:0]
+    larger = (_wide_part(pairs, near, size, least) for size in NODES_OF_MINORS[1:] if len(near) > size // 2)
+    return next(filter(len, larger), near[:0])
 
 
 def _wide_part(pairs: Ints, nodes: Ints, size: int, least: int) -> Ints:

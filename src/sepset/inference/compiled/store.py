@@ -169,18 +169,22 @@ class LateStore(FactorStore):
 
     @lazy
     def values(self) -> Floats:  # type: ignore[override]  # read later
+        """All entries."""
         return self._whole.values
 
     @lazy
     def exponents(self) -> Ints:  # type: ignore[override]
+        """The power of two of each factor."""
         return self._whole.exponents
 
     @lazy
     def is_safe(self) -> bool:  # type: ignore[override]
+        """Whether linear products are in range."""
         return self._whole.is_safe
 
     @lazy
     def has_zeros(self) -> bool:  # type: ignore[override]
+        """Whether some entries are zero."""
         return self._whole.has_zeros
 
 
