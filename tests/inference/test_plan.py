@@ -411,7 +411,7 @@ def test_sums_before_maxima_are_refused_only_if_every_order_needs_it(monkeypatch
     assert num_refused > 10
 
 
-def test_best_causes_with_others_summed_out_are_refused_before_any_chain_is_made(monkeypatch):
+def test_best_causes_and_sensitivity_are_refused_before_any_chain_is_made(monkeypatch):
     net, seen = noisy_findings(np.random.default_rng(0), 200, 60, 40), {f"f{i}": 1 for i in range(60)}
     expected = ss.map_assignment(net, over=["c0", "c1"], given={"f0": 1})
     monkeypatch.setattr(prices, "VARIABLES_OF_MINORS", 0)
@@ -422,6 +422,10 @@ def test_best_causes_with_others_summed_out_are_refused_before_any_chain_is_made
     for k in (1, 3):
         with pytest.raises(TooLarge, match="Every elimination order"):
             ss.map_assignment(net, over=["c0", "c1"], given=seen, k=k)
+    monkeypatch.setattr(prices, "VARIABLES_ALWAYS_PLANNED", 100)
+    monkeypatch.setattr("sepset.models.lines.line_of", None)
+    with pytest.raises(TooLarge, match="Every elimination order"):
+        ss.sensitivity(net, "c0", state=1, given=seen)
 
 
 SMALL = ss.CliqueTree(memory=2**16)
