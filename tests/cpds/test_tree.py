@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sepset.cpds.contexts import Gates
 from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.cpds.rules import RuleCPD
-from sepset.cpds.tree import Split, TreeCPD, smallest_form
+from sepset.cpds.tree import Split, TreeCPD
 from sepset.errors import DataError, ModelError, ScopeError
 from sepset.variables.variable import Discrete
 from support.cpd_contract import check_contract, joint_states
@@ -168,9 +169,10 @@ def test_tests_outside_the_parents_are_refused():
         TreeCPD(J, JOB, given=(A, L))
 
 
-def test_tables_are_known_to_be_the_smallest_form_without_counting_the_others():
+def test_tables_are_known_to_be_the_smallest_form_without_counting_the_others(monkeypatch):
     """Random trees, and rules with the same contexts."""
-    rng, sure = np.random.default_rng(0), 0
+    rng, counted, num_tabled, entries = np.random.default_rng(0), [], 0, Gates.entries
+    monkeypatch.setattr(Gates, "entries", lambda *args: counted.append(1) or entries(*args))
     for _ in range(60):
         parents = [Discrete(f"p{i}", int(rng.integers(2, 5))) for i in range(4)]
         child = Discrete("x", int(rng.integers(1, 4)))
@@ -187,8 +189,8 @@ def test_tables_are_known_to_be_the_smallest_form_without_counting_the_others():
 
         tree = TreeCPD(child, grow(parents, {}), given=parents)
         for cpd in (tree, RuleCPD(child, rules, given=parents)):
-            sizes = cpd._sizes()
-            assert cpd.is_tabled == (smallest_form(**sizes) == "table")
-            assert min(cpd._least_piece_entries, sizes["table"]) <= sizes["leaves"]
-            sure += cpd._is_no_smaller(sizes["table"])
-    assert sure > 20
+            before, is_tabled = len(counted), cpd.is_tabled
+            num_tabled += is_tabled and len(counted) == before
+            factors = cpd.factors()
+            assert is_tabled == (len(factors) == 1 and {*factors[0].scope} == {*cpd.scope})
+    assert num_tabled > 20

@@ -168,22 +168,22 @@ class LateStore(FactorStore):
         return FactorStore._made(self._problem)
 
     @lazy
-    def values(self) -> Floats:  # type: ignore[override]  # read later
+    def values(self) -> Floats:
         """All entries."""
         return self._whole.values
 
     @lazy
-    def exponents(self) -> Ints:  # type: ignore[override]
+    def exponents(self) -> Ints:
         """The power of two of each factor."""
         return self._whole.exponents
 
     @lazy
-    def is_safe(self) -> bool:  # type: ignore[override]
+    def is_safe(self) -> bool:
         """Whether linear products are in range."""
         return self._whole.is_safe
 
     @lazy
-    def has_zeros(self) -> bool:  # type: ignore[override]
+    def has_zeros(self) -> bool:
         """Whether some entries are zero."""
         return self._whole.has_zeros
 
