@@ -452,9 +452,7 @@ class Problem:
         """The variables in no factor and no conditional: uniform, and each multiplies the total."""
         alone = np.ones(len(self.variables), bool)
         alone[self.scopes[1]] = False
-        if alone.any():
-            alone[[v for group in self.conditionals for v in (group.child, *group.auxiliaries)]] = False
-        return np.flatnonzero(alone)
+        return np.flatnonzero(alone & (np.diff(self.families[0]) == 0)) if alone.any() else NONE
 
     @lazy
     def families(self) -> tuple[Ints, Int32s, Ints]:

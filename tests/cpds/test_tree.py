@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sepset.cpds.contexts import Gates
 from sepset.cpds.priors.dirichlet import Dirichlet
+from sepset.cpds.rules import RuleCPD
 from sepset.cpds.tree import Split, TreeCPD
 from sepset.errors import DataError, ModelError, ScopeError
 from sepset.variables.variable import Discrete
@@ -165,3 +167,30 @@ def test_bad_trees_are_refused(tree, error, message):
 def test_tests_outside_the_parents_are_refused():
     with pytest.raises(ScopeError, match="tests sat, which is not among its parents"):
         TreeCPD(J, JOB, given=(A, L))
+
+
+def test_tables_are_known_to_be_the_smallest_form_without_counting_the_others(monkeypatch):
+    """Random trees, and rules with the same contexts."""
+    rng, counted, num_tabled, entries = np.random.default_rng(0), [], 0, Gates.entries
+    monkeypatch.setattr(Gates, "entries", lambda *args: counted.append(1) or entries(*args))
+    for _ in range(60):
+        parents = [Discrete(f"p{i}", int(rng.integers(2, 5))) for i in range(4)]
+        child = Discrete("x", int(rng.integers(1, 4)))
+        depth, rules = int(rng.integers(1, 5)), []
+
+        def grow(left, context, child=child, depth=depth, rules=rules):
+            row = rng.dirichlet(np.ones(child.num_states)).tolist()
+            if not left or len(context) == depth or rng.random() < 0.2:
+                rules += [({**context, child: k}, p) for k, p in enumerate(row)]
+                return row
+            v = left[int(rng.integers(len(left)))]
+            rest = [p for p in left if p != v]
+            return Split(v, {state: grow(rest, {**context, v: state}) for state in v.states})
+
+        tree = TreeCPD(child, grow(parents, {}), given=parents)
+        for cpd in (tree, RuleCPD(child, rules, given=parents)):
+            before, is_tabled = len(counted), cpd.is_tabled
+            num_tabled += is_tabled and len(counted) == before
+            factors = cpd.factors()
+            assert is_tabled == (len(factors) == 1 and {*factors[0].scope} == {*cpd.scope})
+    assert num_tabled > 20

@@ -15,13 +15,12 @@ import sepset as ss
 from sepset.base.text import readable
 from sepset.errors import TooLarge
 from sepset.graphs import costs
+from sepset.graphs.csr import csr
 from sepset.inference import costs as prices, plan as plans
 from sepset.inference.compiled.store import FactorStore
 from sepset.inference.plan import (
-    contracted,
-    core,
-    grid_side,
     interaction_graph,
+    refuse_contexts,
     refuse_cores,
     refuse_minors,
     refuse_sums,
@@ -280,6 +279,37 @@ def test_minors_refuse_only_what_every_order_needs(seed, monkeypatch):
     assert num_refused > 10
 
 
+def test_contexts_are_refused_only_if_every_order_needs_them(monkeypatch):
+    """The largest table of all orders of three real variables, before four discrete ones of several states."""
+    monkeypatch.setattr(prices, "HOPELESS_FACTOR", 1)
+    monkeypatch.setattr(plans, "SWEPT_REALS", 0)
+    rng, is_real, num_refused = np.random.default_rng(0), np.arange(7) < 3, 0
+    for _ in range(12):
+        pairs = np.array([p for p in itertools.combinations(range(7), 2) if rng.random() < 0.4])
+        states = np.where(is_real, 1, rng.integers(2, 6, 7))
+        least = min(
+            largest_table(pairs.tolist(), (*first, 3, 4, 5, 6), states) for first in itertools.permutations(range(3))
+        )
+        for limit in range(1, 12):
+            try:
+                refuse_contexts(csr(pairs.reshape(-1), pairs[:, ::-1].reshape(-1), 7), states, is_real, 8 * 2**limit)
+            except TooLarge:
+                assert least > 2**limit
+                num_refused += 1
+    assert num_refused > 10
+
+
+def largest_table(pairs, order, states):
+    """The most joint states of a clique of an elimination order."""
+    near, largest = {i: {b for a, b in (*pairs, *((b, a) for a, b in pairs)) if a == i} for i in order}, 1
+    for i in order:
+        largest = max(largest, int(np.prod(states[[i, *near[i]]])))
+        for a in near[i]:
+            near[a] = (near[a] | near[i]) - {a, i}
+        del near[i]
+    return largest
+
+
 def test_minors_of_grids_and_of_what_has_zeros(monkeypatch):
     monkeypatch.setattr(prices, "VARIABLES_OF_MINORS", 0)
     x = ss.Discrete.array("x", (25, 24), states=2)
@@ -305,17 +335,6 @@ def test_minors_of_grids_and_of_what_has_zeros(monkeypatch):
                 refuse_minors(problem, [29], (), 2**19)
         else:
             refuse_minors(problem, [29], (), 2**19)
-
-
-def test_the_shorter_side_of_a_grid():
-    for height, width in ((2, 2), (3, 5), (6, 4)):
-        x = np.arange(7, 7 + height * width).reshape(height, width)
-        pairs = np.array(
-            sorted([*zip(x[:, :-1].flat, x[:, 1:].flat, strict=True), *zip(x[:-1].flat, x[1:].flat, strict=True)])
-        )
-        assert grid_side(pairs) == min(height, width)
-        assert not any(grid_side(np.delete(pairs, i, axis=0)) == min(height, width) for i in range(len(pairs)))
-    assert grid_side(np.zeros((0, 2), np.int64)) == grid_side(np.array([[0, 2], [1, 3]])) == 0
 
 
 def test_a_hopeless_network_is_refused_without_compiled_kernels(monkeypatch):
@@ -392,20 +411,7 @@ def test_sums_before_maxima_are_refused_only_if_every_order_needs_it(monkeypatch
     assert num_refused > 10
 
 
-def test_contracting_nodes_of_few_neighbors_makes_no_graph_wider():
-    rng = np.random.default_rng(2)
-    for _ in range(3):
-        pairs = np.array([p for p in itertools.combinations(range(6), 2) if rng.random() < 0.5]).reshape(-1, 2)
-        left, into = contracted(pairs, 6)
-        edges = {*map(tuple, pairs.tolist())}
-        assert all(a == b or (min(a, b), max(a, b)) in edges for a, b in enumerate(into.tolist()))
-        assert {tuple(sorted(into[list(e)].tolist())) for e in edges if into[e[0]] != into[e[1]]} == {
-            *map(tuple, left.tolist())
-        }
-        assert smallest_width(left.tolist(), 6) <= smallest_width(pairs.tolist(), 6)
-
-
-def test_best_causes_with_others_summed_out_are_refused_before_any_chain_is_made(monkeypatch):
+def test_best_causes_and_sensitivity_are_refused_before_any_chain_is_made(monkeypatch):
     net, seen = noisy_findings(np.random.default_rng(0), 200, 60, 40), {f"f{i}": 1 for i in range(60)}
     expected = ss.map_assignment(net, over=["c0", "c1"], given={"f0": 1})
     monkeypatch.setattr(prices, "VARIABLES_OF_MINORS", 0)
@@ -416,17 +422,10 @@ def test_best_causes_with_others_summed_out_are_refused_before_any_chain_is_made
     for k in (1, 3):
         with pytest.raises(TooLarge, match="Every elimination order"):
             ss.map_assignment(net, over=["c0", "c1"], given=seen, k=k)
-
-
-def test_cores_are_those_of_removing_one_node_after_the_other():
-    rng = np.random.default_rng(3)
-    for _ in range(30):
-        pairs = np.array([p for p in itertools.combinations(range(9), 2) if rng.random() < 0.4]).reshape(-1, 2)
-        for least in range(1, 5):
-            left = {tuple(p) for p in pairs.tolist()}
-            while drop := [v for v in range(9) if 0 < sum(v in p for p in left) < least]:
-                left = {p for p in left if drop[0] not in p}
-            assert {tuple(p) for p in core(pairs, least).tolist()} == left
+    monkeypatch.setattr(prices, "VARIABLES_ALWAYS_PLANNED", 100)
+    monkeypatch.setattr("sepset.models.lines.line_of", None)
+    with pytest.raises(TooLarge, match="Every elimination order"):
+        ss.sensitivity(net, "c0", state=1, given=seen)
 
 
 SMALL = ss.CliqueTree(memory=2**16)

@@ -87,7 +87,10 @@ def test_links_are_made_when_they_are_read(monkeypatch: pytest.MonkeyPatch) -> N
     assert not made
     last = problem.variables[len(problem.variables) - 1]
     assert last.part
+    assert not made  # it belongs to another kind of chain
     assert problem.factor(3).scope[-1].part
+    assert len(made) == 1
+    assert [*problem.variables][-1] == last
     assert len(made) == 2  # all of them, once
 
 

@@ -162,7 +162,7 @@ def test_hidden_variables_are_made_when_they_are_read():
         made.append(1)
         return [a.hidden("max 1", 3), a.hidden("max 2", 3)]
 
-    more = ExtendedUniverse(Universe([a, b]), [3, 3], make)
+    more = ExtendedUniverse(Universe([a, b]), [3, 3], make, lambda i: a.hidden(f"max {i + 1}", 3))
     assert (len(more), more.cards.tolist(), more[1], more.id("a"), more.id(b), "a" in more) == (
         4,
         [3, 2, 3, 3],
@@ -172,6 +172,7 @@ def test_hidden_variables_are_made_when_they_are_read():
         True,
     )
     assert more.all_discrete
+    assert [more[2], more[3]] == [a.hidden("max 1", 3), a.hidden("max 2", 3)]
     assert not made
     whole = Universe([a, b, *make()])
     assert more == whole

@@ -136,6 +136,10 @@ class RuleCPD(ContextCPD):
         """For each rule its probability in its context, and one elsewhere."""
         return (self._rule_factor(r, self._rule_scope(r)) for r in range(len(self.probability)))
 
+    @property
+    def _least_piece_entries(self) -> int:
+        return len(self.probability) ** 2
+
     def _piece_entries(self) -> int:
         free: list[list[bool]] = [np.all(mask, axis=1).tolist() for mask in self.masks]
         if all(free[-1]):  # the child would be in no factor

@@ -17,7 +17,7 @@ from sepset.base.frozen import fill
 from sepset.base.text import listing
 from sepset.cpds.contexts import Gates, Node, Partition, reordered, shown_tree
 from sepset.cpds.cpd import ContextIndependence, ParameterBlock
-from sepset.cpds.discrete import DiscreteCPD, check_rows, discrete_scope
+from sepset.cpds.discrete import MOST_ENTRIES, DiscreteCPD, check_rows, discrete_scope
 from sepset.cpds.multinomials import Rows
 from sepset.cpds.registry import Fields, registered
 from sepset.errors import ModelError, NotApplicable, ScopeError
@@ -106,7 +106,22 @@ class ContextCPD(DiscreteCPD):
     @property
     def is_tabled(self) -> bool:
         """Whether the smallest form is the table, and that is made whatever is observed."""
-        return self._form() == "table" and self._has_table
+        table = num_entries(self.scope)
+        return table <= MOST_ENTRIES and (self._is_no_smaller(table) or self._form() == "table")
+
+    def _is_no_smaller(self, table: int) -> bool:
+        r"""Whether the other forms are known to be no smaller without a visit of all contexts.
+
+        Disjoint contexts with $p_i$ joint states of what they test have $\sum_i 1 / p_i \le 1$, so that their factors
+        have $\sum_i p_i \ge n^2$ entries. Gates have two or more for each branch.
+        """
+        gates = min(2, self.child.num_states) * (self.partition.num_leaves - 1)
+        return table <= GATE_PRICE * gates and table <= self._least_piece_entries
+
+    @property
+    @abstractmethod
+    def _least_piece_entries(self) -> int:
+        """A lower bound of the entries of one factor per piece."""
 
     @property
     def size(self) -> int:
@@ -189,6 +204,10 @@ class TreeCPD(ContextCPD):
     def _pieces(self) -> Iterator[Table]:
         """For each leaf its row in its context, and one elsewhere."""
         return map(self._leaf_factor, range(self.partition.num_leaves))
+
+    @property
+    def _least_piece_entries(self) -> int:
+        return self.child.num_states * self.partition.num_leaves**2
 
     def _piece_entries(self) -> int:
         cards = [parent.num_states for parent in self.parents]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -15,20 +14,19 @@ from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.cache import Slot
 from sepset.base.display import Report, Shown
 from sepset.base.lazy import lazy
-from sepset.base.memory import uncollected
 from sepset.base.text import readable
 from sepset.errors import TooLarge
 from sepset.factors.block import FactorBlock, Single
 from sepset.factors.table import Table
-from sepset.graphs.costs import BITS_OF_ANY_MEMORY, NODES_LOOKED_AT
-from sepset.graphs.csr import csr, near_hub, pairs_within_rows, sorted_pairs
+from sepset.graphs.costs import BITS_OF_ANY_MEMORY, NODES_LOOKED_AT, SWEPT_REALS
+from sepset.graphs.csr import pairs_within_rows, sorted_pairs
 from sepset.graphs.elimination import GraphElimination
 from sepset.graphs.graph import UndirectedGraph
+from sepset.graphs.minors import core, wide_minor
 from sepset.graphs.names import Names
 from sepset.graphs.ordering import GivenOrder, OrderingMethod, OrderingTask, refuse_matrices
 from sepset.graphs.sweeps import side_by_side
 from sepset.graphs.symbolic import SymbolicElimination, symbolic_elimination
-from sepset.graphs.width import minor_min_width
 from sepset.inference import costs
 from sepset.problem import Block, Problem, Relevant
 from sepset.variables.universe import Universe
@@ -44,12 +42,6 @@ ALONG_CHAINS: Slot[Floats] = Slot("ranks of variables in an order along all chai
 
 MOST_PAIRS = 2**22
 """The most pairs of variables of one factor, in all factors, that are looked at."""
-
-NODES_OF_MINORS = (2**12, 2**14)
-"""The nodes of the parts of a graph whose edges are contracted: that takes some hundredths, or tenths, of a second."""
-
-NODES_LEFT = 2**11
-"""The same for a graph in which nodes of few neighbors are contracted before, so that those left have many."""
 
 MINORS: Slot[Ints] = Slot("the part of the whole graph that is hopeless by its minors", size=4)
 """That of a problem, by the number of neighbors."""
@@ -269,6 +261,8 @@ def make_plan(
     if isinstance(method, GivenOrder):
         method = _within(method, problem, nodes, group)
     elif not problem.variables.all_discrete:
+        if limit is not None:
+            refuse_contexts((graph[0], graph[1]), states, (group == 0) & (cards[kept] == 0), limit)
         _refuse_matrices(nodes, (graph[0], graph[1]), cards[kept] == 0)
     entries = math.inf if limit is None else math.log2(max(limit, 1) / ENTRY_BYTES)
     # A table over them then has its axes in the order asked.
@@ -291,6 +285,41 @@ def _along_chains(problem: Problem, kept: Ints) -> Floats:
     """The ranks of some variables in an order along all chains side by side; nan for those in no chain."""
     shape = problem.num_visible, len(problem.variables)
     return problem.kept.get(ALONG_CHAINS, lambda: side_by_side(*problem.scopes, *shape))[kept]
+
+
+def refuse_contexts(rows: tuple[Ints, Ints], states: Ints, is_first: Bools, limit: int) -> None:
+    """Raise if real variables that are eliminated first leave tables far beyond the limit, whatever their order.
+
+    The last one of a connected part of them has all discrete neighbors of the part in its clique.
+
+    Args:
+        rows: the neighbors of all nodes, as compressed rows.
+        states: the number of states of each node.
+        is_first: which nodes are real variables that come before all discrete ones.
+        limit: the largest number of bytes of tables.
+
+    Guarantee: only what every order needs is refused.
+    Tested by: inference/test_plan.py::test_contexts_are_refused_only_if_every_order_needs_them
+    """
+    if np.count_nonzero(is_first) <= SWEPT_REALS:
+        return
+    from scipy import sparse
+    from scipy.sparse.csgraph import connected_components
+
+    num, ends = len(is_first), np.repeat(np.arange(len(is_first)), np.diff(rows[0]))
+    inside, near = is_first[ends], is_first[rows[1]]
+    links = np.ones(int((inside & near).sum()), np.int8), (ends[inside & near], rows[1][inside & near])
+    part = connected_components(sparse.coo_array(links, shape=(num, num)), directed=False)[1]
+    pairs = np.stack([part[ends], rows[1]], axis=1)[inside & ~near]
+    pairs = sorted_pairs(pairs.astype(np.int64), num)
+    bits = np.bincount(pairs[:, 0], np.log2(np.maximum(states, 1))[pairs[:, 1]], num)
+    if bits.max() > (least := _hopeless(limit)):
+        count = np.count_nonzero(is_first & (part == bits.argmax()))
+        raise TooLarge(
+            f"The discrete variables that {count:,} hidden real variables depend on have more than 2^{least} joint "
+            f"states, of which every elimination order needs a table ({readable(ENTRY_BYTES * 2**least)} at 8 bytes "
+            f"each); the limit is {readable(limit)}. Observe more variables, or use an approximate method."
+        )
 
 
 def _refuse_matrices(nodes: Names, rows: tuple[Ints, Ints], is_real: Bools) -> None:
@@ -378,13 +407,13 @@ def refuse_minors(
         return
     if num < len(problem.variables) and not (is_large and len(problem.chains)):
         return
-    part = problem.kept.get(MINORS, lambda: _minor(_needed_pairs(problem, None, ()), (), least), key=least)
+    part = problem.kept.get(MINORS, lambda: wide_minor(_needed_pairs(problem, None, ()), (), least), key=least)
     if not len(part):
         return
     if targets is None and not is_large:  # any will do, as each is asked for: one that may have many ancestors
         targets = [g.child for g in problem.conditionals[-1:] if g.child not in observed]
     if targets is not None or len(observed):
-        part = _minor(_needed_pairs(problem, targets, observed), targets or (), least)
+        part = wide_minor(_needed_pairs(problem, targets, observed), targets or (), least)
     if len(part) and (is_large or all(map(_is_positive, _blocks_of(problem, part)))):
         raise _too_wide(part, least, memory)
 
@@ -421,7 +450,7 @@ def refuse_sums(
     def find() -> Ints:
         is_needed, is_kept = problem.ancestral((*over, *observed))[0], np.ones(len(problem.variables), bool)
         is_needed[list(apart)], is_kept[[*over, *observed]] = False, False
-        return _minor(_family_pairs(problem, is_needed, is_kept), (), least)
+        return wide_minor(_family_pairs(problem, is_needed, is_kept), (), least)
 
     part = problem.kept.get(SUMS, find, key=(tuple(over), tuple(observed), tuple(apart), least))
     if len(part):
@@ -469,83 +498,6 @@ def _family_pairs(problem: Problem, is_needed: Bools, is_kept: Bools) -> Ints:
     return sorted_pairs(np.sort(np.concatenate([stars, cliques]), axis=1), num)
 
 
-def _minor(pairs: Ints, targets: Sequence[int], least: int) -> Ints:
-    """The nodes of a connected part, with the targets if there are any, whose treewidth is at least so large."""
-    side, num = grid_side(pairs), int(pairs.max(initial=-1)) + 1
-    if side >= least and not len(targets):
-        return np.unique(pairs)
-    near = near_hub(csr(pairs.reshape(-1), pairs[:, ::-1].reshape(-1), num), num) if len(pairs) else pairs[:0, 0]
-    if len(targets) and not np.isin(targets, near).any():
-        return near[:0]
-    if side >= least:
-        return near
-    if len(part := _wide_part(pairs, near, min(len(near), NODES_OF_MINORS[0]), least)):
-        return part
-    fewer, into = contracted(pairs, num)
-    kept = near[into[near] == near]
-    if len(part := _wide_part(fewer, kept, min(len(kept), NODES_LEFT), least)):
-        return near[np.isin(into[near], part)]
-    return _wide_part(pairs, near, NODES_OF_MINORS[1], least) if len(near) > NODES_OF_MINORS[1] else near[:0]
-
-
-def _wide_part(pairs: Ints, nodes: Ints, size: int, least: int) -> Ints:
-    """The first nodes, as many as a size, if contractions show a treewidth of at least so much; else none."""
-    number = np.full(int(max(pairs.max(initial=-1), nodes.max(initial=-1))) + 1, size)
-    number[nodes[:size]] = np.arange(len(nodes[:size]))
-    own = number[pairs]
-    return nodes[: size if contracted_width(own[(own < size).all(axis=1)], size, least) >= least else 0]
-
-
-def contracted(pairs: Ints, num_nodes: int) -> tuple[Ints, Ints]:
-    """The sorted pairs after every node with fewer neighbors than any of these is contracted into the smallest of them.
-
-    No two such nodes are neighbors. Of equal ones, the first is the smaller.
-
-    Returns:
-        The pairs, and for each node the one that it is now part of.
-
-    >>> contracted(np.array([[0, 3], [0, 4], [1, 3], [1, 4], [1, 5], [2, 3], [2, 4], [2, 5], [3, 5]]), 6)[0].tolist()
-    [[3, 4], [3, 5], [4, 5]]
-    """
-    order = np.argsort(np.bincount(pairs.reshape(-1), minlength=num_nodes), kind="stable")
-    rank, smallest = np.empty(num_nodes, np.int64), np.full(num_nodes, num_nodes)
-    rank[order] = np.arange(num_nodes)
-    np.minimum.at(smallest, pairs.reshape(-1), rank[pairs[:, ::-1]].reshape(-1))
-    is_low, into = (rank < smallest) & (smallest < num_nodes), np.arange(num_nodes)
-    into[is_low] = order[smallest[is_low]]
-    made = into[pairs]
-    return sorted_pairs(np.sort(made[made[:, 0] != made[:, 1]], axis=1), num_nodes), into
-
-
-def contracted_width(pairs: Ints, num_nodes: int, enough: int) -> int:
-    """A lower bound of the treewidth: the most neighbors that all nodes have after some contractions, up to a bound."""
-    start, members = csr(pairs.reshape(-1), pairs[:, ::-1].reshape(-1), num_nodes)
-    ends, flat = start.tolist(), members.tolist()
-    rows = {v: set(flat[i:j]) for v, (i, j) in enumerate(itertools.pairwise(ends))}
-    with uncollected():
-        return minor_min_width(rows, enough=enough)
-
-
-def grid_side(pairs: Ints) -> int:
-    """The shorter side of a grid whose nodes are numbered row by row, if the sorted pairs contain one; else zero.
-
-    >>> grid_side(np.array([(0, 1), (0, 3), (1, 2), (1, 4), (2, 5), (3, 4), (4, 5)]))
-    2
-    """
-    steps = pairs[:, 1] - pairs[:, 0]
-    counts = np.bincount(steps[steps > 1]) if len(pairs) else steps
-    if not len(counts) or not (steps == 1).any():
-        return 0
-    width, first = int(counts.argmax()), int(pairs.min())
-    height = (int(pairs.max()) + 1 - first) // width
-    right, below = (np.zeros((height, width), bool) for _ in range(2))
-    for found, step in ((right, 1), (below, width)):
-        place = pairs[steps == step, 0] - first
-        found.reshape(-1)[place[place < height * width]] = True
-    is_whole = right[:, :-1].all(axis=1) & np.append(below[:-1].all(axis=1), True)
-    return min(width, height) if is_whole.all() else 0
-
-
 def _blocks_of(problem: Problem, part: Ints) -> list[Block]:
     """The blocks of factors that have variables of a part."""
     start, members = problem.scopes
@@ -553,20 +505,6 @@ def _blocks_of(problem: Problem, part: Ints) -> list[Block]:
     is_inside[part] = True
     near = np.repeat(np.arange(len(start) - 1), np.diff(start))[is_inside[members]]
     return [problem.blocks[i] for i in np.unique(np.searchsorted(problem.offsets, near, "right") - 1).tolist()]
-
-
-def core(pairs: Ints, least: int) -> Ints:
-    """The pairs among nodes that have at least so many neighbors among them.
-
-    >>> core(np.array([[0, 1], [0, 2], [1, 2], [2, 3]]), 2).tolist()
-    [[0, 1], [0, 2], [1, 2]]
-    """
-    while len(pairs):
-        is_kept: Bools = np.asarray((np.bincount(pairs.reshape(-1)) >= least)[pairs].all(axis=1))
-        if is_kept.all():
-            break
-        pairs = pairs[is_kept]
-    return pairs
 
 
 def _pairs(problem: Problem, factors: Ints | None = None) -> Ints:

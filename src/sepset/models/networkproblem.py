@@ -95,7 +95,7 @@ class Outline:
         """The problem, with factors that are made when they are read."""
         forms = [self._form(i) for i in sorted({*np.flatnonzero(self._levels).tolist(), *self._deferred, *self._split})]
         made = Problem(
-            ExtendedUniverse(self.variables, cards, self._auxiliaries) if (cards := self._cards()) else self.variables,
+            self._universe(),
             LateBlocks(self),
             conditionals=tuple(self.groups),
             num_visible=len(self.variables),
@@ -222,6 +222,20 @@ class Outline:
         if child not in self._parts:
             self._parts[child] = self.cpds[child].decomposition()
         return self._parts[child]
+
+    def _universe(self) -> Universe:
+        """The variables of the network, then the auxiliaries."""
+        if cards := self._cards():
+            return ExtendedUniverse(self.variables, cards, self._auxiliaries, self._auxiliary)
+        return self.variables
+
+    def _auxiliary(self, number: int) -> Any:
+        """One of the auxiliaries, for which only the factors of its CPD are made."""
+        place = number + len(self.variables)
+        child = int(np.searchsorted(self._first_hidden, place, "right")) - 1
+        part = self.part(child)
+        assert part is not None  # it has auxiliaries
+        return part.auxiliaries[place - int(self._first_hidden[child])]
 
     def _auxiliaries(self) -> Iterator[Any]:
         return (a for i in range(len(self.cpds)) if (part := self.part(i)) is not None for a in part.auxiliaries)

@@ -301,17 +301,23 @@ class ExtendedUniverse(Universe, inner=True):
         own: the variables of the model.
         cards: the numbers of states of the hidden ones.
         make: makes them.
+        make_one: makes the one with a number among them, as `make` does.
 
-    >>> more = ExtendedUniverse(Universe([Discrete("a")]), [3], lambda: [Discrete("a").hidden("max 1", 3)])
+    >>> hidden = [Discrete("a").hidden("max 1", 3)]
+    >>> more = ExtendedUniverse(Universe([Discrete("a")]), [3], lambda: hidden, hidden.__getitem__)
     >>> len(more), more.cards.tolist(), more[0], more[1]
     (2, [2, 3], Discrete('a', (0, 1)), Discrete('a(max 1)', (0, 1, 2)))
     """
 
     def __init__(
-        self, own: Universe, cards: Sequence[int], make: Callable[[], Iterable[Discrete | Vector | VariableArray]]
+        self,
+        own: Universe,
+        cards: Sequence[int],
+        make: Callable[[], Iterable[Discrete | Vector | VariableArray]],
+        make_one: Callable[[int], Discrete],
     ) -> None:
         self._own = own if own._is_flat else Universe(own)
-        self._make = make
+        self._make, self._make_one = make, make_one
         self._length = len(self._own) + len(cards)
         self.cards = read_only(np.concatenate([self._own.cards, np.array(cards, np.int64)]))
 
@@ -331,7 +337,10 @@ class ExtendedUniverse(Universe, inner=True):
         return getattr(self._whole, name)
 
     def __getitem__(self, key: Any) -> Any:
-        return self._own.parts[key] if type(key) is int and 0 <= key < len(self._own.parts) else self._whole[key]
+        if type(key) is not int or not 0 <= key < self._length or "_whole" in self.__dict__:
+            return self._whole[key]
+        num = len(self._own.parts)
+        return self._own.parts[key] if key < num else self._make_one(key - num)
 
     def _find(self, name: str) -> int | None:
         found = self._own._single.get(name)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.inference.compiled.store import NEAR_BITS, FactorStore, near_one
+from sepset.inference import costs
+from sepset.inference.compiled.store import NEAR_BITS, FactorStore, LateStore, near_one
 from support.random_models import markov_net, table_net
 
 
@@ -26,6 +27,24 @@ def test_entries_are_found_by_strides(kind):
                 states = {v.name: v.states[c] for v, c in zip(factor.scope, codes, strict=True)}
                 value = math.exp(factor.log_value(states))
                 assert store.values[store.layout.offsets[i] + place] * scale == pytest.approx(value, rel=1e-12)
+
+
+def test_stores_of_many_factors_are_laid_out_before_these_are_read(monkeypatch):
+    for seed in range(10):
+        problem = table_net(np.random.default_rng(seed)).model.problem()
+        expected, late = FactorStore.of(problem), LateStore.waiting(problem)
+        np.testing.assert_array_equal(late.layout.numbers, expected.layout.numbers)
+        np.testing.assert_array_equal(late.values, expected.values)
+        np.testing.assert_array_equal(late.exponents, expected.exponents)
+        assert (late.is_safe, late.has_zeros) == (expected.is_safe, expected.has_zeros)
+    monkeypatch.setattr(costs, "VARIABLES_ALWAYS_PLANNED", 3)
+    monkeypatch.setattr(ss.DeterministicCPD, "decomposition", None)
+    roots = [ss.Discrete(f"r{i}") for i in range(40)]
+    last = [ss.Discrete(f"f{i}") for i in range(30)]
+    cpds = [ss.DeterministicCPD(v, lambda *x: max(x), given=roots[i : i + 9]) for i, v in enumerate(last)]
+    net = ss.BayesNet(*(ss.TableCPD(v, [0.5, 0.5]) for v in roots), *cpds)
+    with pytest.raises(ss.TooLarge, match="largest of the plan's tables"):
+        ss.query(net, "r9", given={v.name: 1 for v in last}, method=ss.CliqueTree(memory=2**7))
 
 
 def test_scopes_as_compressed_rows():

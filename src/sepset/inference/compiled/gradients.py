@@ -18,6 +18,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.cache import Cache
+from sepset.base.lazy import lazy
 from sepset.errors import NotApplicable
 from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference.compiled.contraction import ONE
@@ -26,7 +27,8 @@ from sepset.inference.compiled.question import Question, compile_question
 from sepset.inference.compiled.run import TensorRun
 from sepset.inference.compiled.store import FactorStore, FactorValues
 from sepset.inference.method import DEFAULT_MEMORY
-from sepset.inference.plan import EliminationPlan, make_plan
+from sepset.inference.plan import EliminationPlan, make_plan, refuse_minors
+from sepset.kernels.kernel import are_loaded
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 
@@ -90,8 +92,11 @@ class Derivatives:
         self.order = Portfolio() if order is None else order
         self.memory = memory
         self._prune = prune
-        self._values = FactorValues(problem, FactorStore.of(problem))
         self._questions: Cache[Question] = Cache(32)
+
+    @lazy
+    def _values(self) -> FactorValues:
+        return FactorValues(self.problem, FactorStore.of(self.problem))
 
     def plan(self, observed: Iterable[int], touched: Iterable[int] = ()) -> EliminationPlan:
         """The plan of the forward sweep for this observed set; the reverse sweep about doubles its cost."""
@@ -119,6 +124,8 @@ class Derivatives:
         observed, touched = evidence.observed, tuple(sorted(evidence.weights))
 
         def make() -> Question:
+            if len(self.problem.chains) or not are_loaded():
+                refuse_minors(self.problem, (), observed, max(self.memory, 1))
             plan = self.plan(observed, touched)
             return compile_question(
                 self._values.store.layout,

@@ -12,12 +12,14 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.cache import Slot
+from sepset.base.frozen import fill
 from sepset.base.lazy import lazy
 from sepset.base.threads import require_time
 from sepset.factors.algebra import MAX_ENTRIES, Factor
 from sepset.factors.block import FactorBlock, Single
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
+from sepset.inference import costs
 from sepset.kernels.compiled import stores
 from sepset.problem import Problem
 
@@ -43,6 +45,18 @@ class Layout:
         """The layout with these parts."""
         sizes = np.array([len(offsets) - 1, len(rows[1]), len(cards)], np.int64)
         return cls(np.concatenate([sizes, *rows, offsets, cards]))
+
+    @classmethod
+    def of_problem(cls, problem: Problem) -> Layout:
+        """The layout of the factors of an all-discrete problem, as their scopes tell."""
+        (start, members), cards = problem.scopes, problem.variables.cards
+        strides, sizes, num = np.ones(len(members), np.int64), np.ones(len(start) - 1, np.int64), np.diff(start)
+        for k in range(1, int(num.max(initial=0)) + 1):  # from the last axis of every factor to the first
+            own = np.flatnonzero(num >= k)
+            place = start[own + 1] - k
+            strides[place] = sizes[own]
+            sizes[own] *= cards[members[place]]
+        return cls.of((start, members, strides), np.append(0, sizes.cumsum()), cards)
 
     @lazy
     def rows(self) -> tuple[Ints, Ints, Ints]:
@@ -84,7 +98,8 @@ class FactorStore:
     @classmethod
     def of(cls, problem: Problem) -> FactorStore:
         """The store of an all-discrete problem: made once, and shared by all engines of the problem."""
-        return problem.kept.get(STORE, lambda: cls._made(problem))
+        is_late = problem.is_built and problem.num_visible > costs.VARIABLES_ALWAYS_PLANNED
+        return problem.kept.get(STORE, lambda: LateStore.waiting(problem) if is_late else cls._made(problem))
 
     @classmethod
     def _made(cls, problem: Problem) -> FactorStore:
@@ -136,6 +151,41 @@ class FactorStore:
     def num_factors(self) -> int:
         """The number of factors."""
         return len(self.exponents)
+
+
+class LateStore(FactorStore):
+    """The store of many factors, whose values are read when they are asked for; a plan needs its layout alone."""
+
+    _problem: Problem
+
+    @classmethod
+    def waiting(cls, problem: Problem) -> LateStore:
+        """The store of an all-discrete problem, of which nothing is read yet."""
+        return fill(cls.__new__(cls), layout=Layout.of_problem(problem), _problem=problem)
+
+    @lazy
+    def _whole(self) -> FactorStore:
+        return FactorStore._made(self._problem)
+
+    @lazy
+    def values(self) -> Floats:
+        """All entries."""
+        return self._whole.values
+
+    @lazy
+    def exponents(self) -> Ints:
+        """The power of two of each factor."""
+        return self._whole.exponents
+
+    @lazy
+    def is_safe(self) -> bool:
+        """Whether linear products are in range."""
+        return self._whole.is_safe
+
+    @lazy
+    def has_zeros(self) -> bool:
+        """Whether some entries are zero."""
+        return self._whole.has_zeros
 
 
 STORE: Slot[FactorStore] = Slot("the values of every factor")
