@@ -275,8 +275,9 @@ class Problem:
 
         Their zeros may be others: no finding determines auxiliaries.
         """
-        forms = tuple([form if form.absent is None else replace(form, absent=None) for form in self.forms])
-        made = replace(self, blocks=tuple(blocks), forms=forms)
+        made = replace(self, blocks=tuple(blocks))
+        if self.forms:
+            made = replace(made, forms=tuple([replace(form, absent=None) for form in self.forms]))
         carry_over(self, made, "scopes", "shapes", "single_conditionals")
         return made
 

@@ -339,7 +339,9 @@ class TableEngine:
     @property
     def _has_minors(self) -> bool:
         """Whether to look at minors of the graph first: they need no compiled kernels, and no line for long chains."""
-        return not are_loaded() or len(self.problem.chains) > 0
+        problem = self.problem
+        is_large = problem.num_visible > costs.VARIABLES_ALWAYS_PLANNED
+        return is_large or len(problem.chains) > 0 or not are_loaded()
 
     def _run(self, question: Question, evidence: Evidence) -> Run:
         values, found = self.within(question.states, evidence)
