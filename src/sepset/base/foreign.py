@@ -425,6 +425,7 @@ def translated(function: Callable[P, R]) -> Callable[P, R]:
     """
 
     hints = getattr(function, "__annotations__", {})
+    owner = f"{name[:-9]}: " if (name := function.__qualname__).endswith(".__init__") else ""
     flags = {name: FLAGS[hint] for name, hint in hints.items() if isinstance(hint, str) and hint in FLAGS}
 
     @functools.wraps(function)
@@ -432,7 +433,7 @@ def translated(function: Callable[P, R]) -> Callable[P, R]:
         for flag, kinds in flags.items():
             if not isinstance(kwargs.get(flag, True), kinds):  # 'no' would count as True
                 also = ", or None" if type(None) in kinds else ""
-                raise ArgumentError(f"{flag}= is True or False{also}; found {brief(kwargs[flag])}.")
+                raise ArgumentError(f"{owner}{flag}= is True or False{also}; found {brief(kwargs[flag])}.")
         try:
             return function(*args, **kwargs)
         except OF_PYTHON as error:

@@ -392,13 +392,15 @@ class AskedForms:
 
     def has_maxima(self, most: float) -> bool:
         """Whether no form is known to have only factors for sums, and large tables have at most so many entries."""
-        for forms in (dict.fromkeys(self._sure, MAX), self.chosen):
-            entries = 0.0
-            for i, one in forms.items():
-                size = 0.0 if one is SUM else self.parts.largest(i, self._codes(i), one)
-                entries += size if size > LARGE else 0.0
-                if entries > most:
-                    return False
+        return self._fit(dict.fromkeys(self._sure, MAX), most) and self._fit(self.chosen, most)
+
+    def _fit(self, forms: Mapping[int, Semiring], most: float) -> bool:
+        entries = 0.0
+        for i, one in forms.items():
+            size = 0.0 if one is SUM else self.parts.largest(i, self._codes(i), one)
+            entries += size if size > LARGE else 0.0
+            if entries > most:
+                return False
         return True
 
     @lazy

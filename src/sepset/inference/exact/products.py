@@ -16,12 +16,13 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.errors import TooLarge
 from sepset.factors.table import Table
+from sepset.inference import costs
 from sepset.problem import ConditionalGroup, Problem
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete
 
-MOST_LOOKED_AT, MOST_FACTORS = 2**20, 20_000
-"""The most entries that are looked at, and the most factors of a problem that is made again."""
+MOST_LOOKED_AT = 2**20
+"""The most entries of all factors that are looked at."""
 
 ROUNDINGS = 4
 """Units in the last place, for each variable, by which entries may differ from a product."""
@@ -74,12 +75,12 @@ def with_products(problem: Problem, evidence: Evidence) -> Problem | None:
     """The problem in which conditionals that are products given the findings have become factors of single variables.
 
     Variables keep their positions and other factors their numbers. None if there are no such conditionals, or too many
-    entries or factors.
+    entries or variables.
 
     Guarantee: exact up to a rounding of each entry.
     Tested by: inference/exact/test_products.py::test_products_are_what_they_were
     """
-    if problem.num_factors > MOST_FACTORS or not problem.is_built:
+    if problem.num_visible > costs.VARIABLES_ALWAYS_PLANNED or not problem.is_built:
         return None
     codes, cards, left = evidence.codes, problem.variables.cards, MOST_LOOKED_AT
     factors, scopes = list[Any](), list[list[int]]()
