@@ -6,7 +6,7 @@ import itertools
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from benchmarks.largemodels import complete, grid, network, sparse
@@ -244,7 +244,7 @@ def query_of_noisy(size: int) -> Callable[[], Any]:
     return lambda: ss.query(net, "v0", given={f"v{size - 1}": 1})
 
 
-def findings(size: int, each: int = 10) -> Any:
+def findings(size: int, each: int = 10, most: int = 60) -> Any:
     """A network of findings, each of 30 to 60 causes, of which there are ten for each finding, or another number."""
     import numpy as np
 
@@ -254,7 +254,7 @@ def findings(size: int, each: int = 10) -> Any:
     rates = rng.uniform(0.01, 0.1, len(causes)).tolist()
     cpds: list[Any] = [ss.TableCPD(v, [1.0 - p, p]) for v, p in zip(causes, rates, strict=True)]
     for i in range(size):
-        chosen = rng.choice(len(causes), min(len(causes), int(rng.integers(30, 61))), replace=False)
+        chosen = rng.choice(len(causes), min(len(causes), int(rng.integers(30, most + 1))), replace=False)
         effects = {causes[j]: float(rng.uniform(0.1, 0.6)) for j in chosen}
         cpds.append(ss.NoisyOr(ss.Discrete(f"f{i}"), effects, leak=0.05))
     return ss.BayesNet(*cpds)
@@ -265,6 +265,14 @@ def shared_findings(size: int) -> Callable[[], Any]:
     import sepset as ss
 
     net = findings(size, 9 if size >= 10_000 else 10)
+    return lambda: ss.map_assignment(net, given={f"f{i}": 1 for i in range(size)})
+
+
+def narrow_findings(size: int) -> Callable[[], Any]:
+    """The best causes of positive findings of 30 causes each, whose tables would just fit one by one."""
+    import sepset as ss
+
+    net = findings(size, 9, most=30)
     return lambda: ss.map_assignment(net, given={f"f{i}": 1 for i in range(size)})
 
 
@@ -282,6 +290,39 @@ def posteriors_of_findings(size: int) -> Callable[[], Any]:
 
     net = findings(size, 9)
     return lambda: ss.marginals(net, given={f"f{i}": 1 for i in range(size)})
+
+
+def of_kind(kind: str) -> Callable[[int], Callable[[], Any]]:
+    """The posterior of one variable of a random network of CPDs of a kind, given some of the last."""
+
+    def make(size: int) -> Callable[[], Any]:
+        import numpy as np
+
+        import sepset as ss
+
+        rng, v = np.random.default_rng(0), [ss.Discrete(f"v{i}") for i in range(size)]
+        makers: dict[str, Callable[[Any, list[Any]], Any]] = {
+            "tree": lambda child, parents: ss.TreeCPD(child, _grown(parents, rng)),
+            "function": lambda child, parents: ss.DeterministicCPD(child, lambda *x: max(x), given=parents),
+            "logistic": lambda child, parents: ss.LogisticCPD(child, {p: float(rng.normal()) for p in parents}),
+            "noisy-or": lambda child, parents: ss.NoisyOr(child, {p: float(rng.random()) for p in parents}, leak=0.1),
+        }
+        cpds: list[Any] = []
+        for i, child in enumerate(v):
+            parents = [v[j] for j in sorted(set(rng.integers(0, i, 4).tolist()))] if i > size // 10 else []
+            cpds.append(makers[kind](child, parents) if parents else ss.TableCPD(child, [0.4, 0.6]))
+        net, given = ss.BayesNet(*cpds), {f"v{i}": 1 for i in range(size - min(20, size // 4), size)}
+        return lambda: ss.query(net, "v0", given=given)
+
+    return make
+
+
+def _grown(parents: Sequence[Any], rng: Any) -> Any:
+    """A tree that reads one parent after the other as long as they are on."""
+    from sepset.cpds.tree import Split
+
+    p = float(rng.uniform(0.1, 0.9))
+    return Split(parents[0], {0: [p, 1 - p], 1: _grown(parents[1:], rng)}) if parents else [1 - p, p]
 
 
 def picture(what: str) -> Callable[[int], Callable[[], Any]]:
@@ -473,6 +514,11 @@ OTHERS: Mapping[str, tuple[Callable[[int], Callable[[], Any]], int]] = {
     "best causes of 1,000 findings that share 10,000 causes": (shared_findings, 1000),
     "best causes of 3,000 findings that share 30,000 causes": (shared_findings, 3000),
     "best causes of 10,000 findings that share 90,000 causes": (shared_findings, 10_000),
+    "best causes of 10,000 findings of 30 causes each, of 90,000": (narrow_findings, 10_000),
+    "posterior in a network of trees, 100,000 variables": (of_kind("tree"), 100_000),
+    "posterior in a network of functions, 100,000 variables": (of_kind("function"), 100_000),
+    "posterior in a network of logistic CPDs, 100,000 variables": (of_kind("logistic"), 100_000),
+    "posterior in a network of noisy-ors, 100,000 variables": (of_kind("noisy-or"), 100_000),
     "posteriors of causes that 3,000 findings share, of 27,000": (posteriors_of_findings, 3000),
     "plan of 10,000 findings that share 90,000 causes": (plan_of_findings, 10_000),
     "picture of a random graph with beliefs, 100,000 variables": (picture("beliefs"), 100_000),
