@@ -553,6 +553,8 @@ def _num_odds(weights: Floats) -> int:
     >>> _num_odds(np.array([[0.0, 1.0], [2.0, 3.0], [0.0, 0.5]]))
     2
     """
+    if weights.shape[1] == 2:
+        return len({round(one - first, 12) for first, one in weights.tolist()})
     return len({tuple([round(number - row[0], 12) for number in row]) for row in weights.tolist()})
 
 

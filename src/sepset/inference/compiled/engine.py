@@ -14,6 +14,7 @@ import numpy as np
 from sepset.base.arraytypes import AnyArray, Floats
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
+from sepset.base.memory import uncollected
 from sepset.errors import TooLarge
 from sepset.factors.table import Table
 from sepset.graphs.ordering import SideToSide
@@ -334,7 +335,8 @@ class TableEngine:
             memory = self.compiler.planner.settings.memory
             refuse_cores(self.problem, evidence.codes, memory)
             if self._has_minors:
-                refuse_minors(self.problem, targets, evidence.codes, memory)
+                with uncollected():  # arrays of pairs, of which none is garbage
+                    refuse_minors(self.problem, targets, evidence.codes, memory)
 
     @property
     def _has_minors(self) -> bool:
