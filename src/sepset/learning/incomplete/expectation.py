@@ -37,7 +37,7 @@ from sepset.inference.method import Method, Prepared, prepare
 from sepset.inference.values import Value, replaced
 from sepset.learning.blocks import Blocks, FlatStatistics
 from sepset.learning.incomplete.completefamilies import CompleteFamilies
-from sepset.learning.incomplete.foresight import refuse_chains, refuse_numbers
+from sepset.learning.incomplete.foresight import refuse_numbers, refuse_row
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 from sepset.models.model import offers
@@ -102,7 +102,7 @@ class Expectation:
             _check_numbers(task.dataset)
         dataset = task.dataset
         if inference is None and len(template.variables) > costs.VARIABLES_ALWAYS_PLANNED:
-            refuse_chains(template.problem(), dataset, DEFAULT_METHOD.memory)
+            refuse_row(template.problem(), dataset, DEFAULT_METHOD.memory)
         columns: Columns = dict(zip(dataset.variables, dataset.columns, strict=True))
         origin = {v: _mean(column) for v, column in columns.items() if not isinstance(v, Discrete)}
         blocks = Blocks.of(template, columns)

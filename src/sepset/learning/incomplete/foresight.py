@@ -61,13 +61,13 @@ def refuse_rows(dag: DAG, data: object, known: Iterable[str] = ()) -> None:
         refuse_hopeless(OrderingTask(names, *graph, weights, none, bits, costs.READS_BEFORE_REFUSAL))
 
 
-def refuse_chains(problem: Problem, rows: Dataset, memory: int) -> None:
-    """Raise if the sums over the missing cells of one of the first rows are hopeless in a large network of chains.
+def refuse_row(problem: Problem, rows: Dataset, memory: int) -> None:
+    """Raise if the sums over the missing cells of one of the first rows are hopeless in a large network.
 
     >>> from sepset.variables.universe import Universe
-    >>> refuse_chains(Problem(Universe(), ()), Dataset({"coin": ["head", None]}), 2**30)
+    >>> refuse_row(Problem(Universe(), ()), Dataset({"coin": ["head", None]}), 2**30)
     """
-    if len(problem.chains) and rows.num_rows:
+    if problem.variables.all_discrete and rows.num_rows:
         is_missing = np.array([column[:ROWS_LOOKED_AT] for column in rows.columns]) < 0
         seen = ~is_missing[:, is_missing.sum(axis=0).argmax()]
         known = problem.variables.ids(v for v, is_seen in zip(rows.variables, seen.tolist(), strict=True) if is_seen)
