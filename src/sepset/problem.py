@@ -231,15 +231,16 @@ class Problem:
 
     def quiet(self, codes: Mapping[int, int]) -> dict[int, int]:
         """The auxiliaries that these findings determine: in the first state, if the child of the function is absent."""
-        known = self._absences
-        told = (known[child][1] for child, code in codes.items() if child in known and known[child][0] == code)
-        return dict.fromkeys(itertools.chain.from_iterable(told), 0)
+        known = self._silent
+        told = [form for child, code in codes.items() if (form := known.get(child)) is not None and form.absent == code]
+        hidden = itertools.chain.from_iterable(self.conditionals[form.group].auxiliaries for form in told)
+        return dict.fromkeys(hidden, 0)
 
     @lazy
-    def _absences(self) -> dict[int, tuple[int, tuple[int, ...]]]:
-        """For each child of a function with a state that determines its auxiliaries, that state and these."""
-        groups = ((self.conditionals[form.group], form.absent) for form in self.forms)
-        return {group.child: (absent, group.auxiliaries) for group, absent in groups if absent is not None}
+    def _silent(self) -> dict[int, Form]:
+        """The functions that determine auxiliaries in one state of their child, by child."""
+        groups = self.conditionals
+        return {groups[form.group].child: form for form in self.forms if form.absent is not None}
 
     def with_determined(
         self, over: Iterable[int], observed: Iterable[int], *, touched: Iterable[int] = ()
@@ -451,6 +452,8 @@ class Problem:
     @lazy
     def _isolated(self) -> Ints:
         """The variables in no factor and no conditional: uniform, and each multiplies the total."""
+        if len(self.chains) and np.diff(self.families[0]).all():  # known before the line, along which scopes are
+            return NONE
         alone = np.ones(len(self.variables), bool)
         alone[self.scopes[1]] = False
         return np.flatnonzero(alone & (np.diff(self.families[0]) == 0)) if alone.any() else NONE

@@ -287,7 +287,9 @@ class TableEngine:
         if not self._has_auxiliaries:
             return ask(evidence), evidence
         told = self.told(evidence)
-        if len(told.codes) - len(evidence.codes) >= costs.TOLD_FIRST or self.compiler.wide.find(evidence.observed):
+        is_large = self.problem.num_visible > costs.VARIABLES_ALWAYS_PLANNED
+        is_much = is_large or len(told.codes) - len(evidence.codes) >= costs.TOLD_FIRST
+        if is_much or self.compiler.wide.find(evidence.observed):
             return ask(told), told
         try:
             return ask(evidence), evidence
