@@ -1,8 +1,7 @@
-"""The documents are right: examples run, links lead somewhere, names exist, docstrings are tested."""
+"""The documents are right: examples run, links lead somewhere, names exist."""
 
 from __future__ import annotations
 
-import doctest
 import functools
 import importlib
 import re
@@ -16,19 +15,12 @@ from support.blocks import in_blocks
 from support.documents import DOCUMENTS, FENCE, FRONT, ROOT, blocks, check_examples, name_of, run_document
 
 SOURCE = ROOT / "src" / "sepset"
-MODULES = sorted(
-    ".".join(("sepset", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
-    for path in SOURCE.rglob("*.py")
-    if ">>>" in path.read_text(encoding="utf-8")
-)
-FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-
 LINK = re.compile(r"(?<!!)\[[^\]\n]+\]\((?P<target>[^)\s]+)\)")
 
 
 @pytest.mark.parametrize("path", FRONT, ids=name_of)
 def test_examples_run(path, tmp_path, monkeypatch):
-    """Those of the pages below `docs` run in the cross-checks."""
+    """Those of the pages below `docs` and of docstrings run in the cross-checks."""
     monkeypatch.chdir(tmp_path)
     check_examples(path, tmp_path)
 
@@ -117,16 +109,6 @@ def test_the_readme_shows_measured_numbers():
     assert [suite for suite in suites if suite not in measured] == [], "rows of the README that no result has"
     named = text.split("The suites of this table are")[1].split(". ")[0]
     assert set(suites) <= set(re.findall(r"`(\w+)`", named)), "suites of the table that the README does not name"
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_docstrings(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    runner = doctest.DocTestRunner(optionflags=FLAGS)
-    for docstring in doctest.DocTestFinder().find(importlib.import_module(name)):
-        if docstring.examples:  # each run looks for all files that were ever shown
-            runner.run(docstring)
-    assert not runner.failures, f"{runner.failures} examples of {name} fail"
 
 
 SAMPLE = """

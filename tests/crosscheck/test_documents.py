@@ -1,7 +1,9 @@
-"""The pages of the documentation are right: their examples run, and so do the programs in `examples/`."""
+"""The pages of the documentation are right: their examples run, and so do docstrings and the programs in `examples/`."""
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import subprocess
 import sys
 
@@ -10,6 +12,13 @@ import pytest
 from support.documents import PAGES, ROOT, check_examples, name_of
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+SOURCE = ROOT / "src" / "sepset"
+MODULES = sorted(
+    ".".join(("sepset", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
+    for path in SOURCE.rglob("*.py")
+    if ">>>" in path.read_text(encoding="utf-8")
+)
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
 @pytest.mark.parametrize("path", PAGES, ids=name_of)
@@ -32,3 +41,13 @@ def test_programs_run(path, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstrings(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    runner = doctest.DocTestRunner(optionflags=FLAGS)
+    for docstring in doctest.DocTestFinder().find(importlib.import_module(name)):
+        if docstring.examples:  # each run looks for all files that were ever shown
+            runner.run(docstring)
+    assert not runner.failures, f"{runner.failures} examples of {name} fail"
