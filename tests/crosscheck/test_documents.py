@@ -1,4 +1,4 @@
-"""The pages of the documentation are right: their examples run, and so do docstrings and the programs in `examples/`."""
+"""The pages of the documentation are right: their examples, those of docstrings, and the programs in `examples/` run."""
 
 from __future__ import annotations
 
