@@ -70,6 +70,11 @@ def test_large_joints_are_refused_before_anything_is_computed(monkeypatch):
         canonical_form(ss.MarkovNet(*chain))
 
 
+def test_joints_beyond_all_floating_point_numbers_are_refused():
+    with pytest.raises(ss.TooLarge, match=r"joint table .* 10\^602 entries"):
+        canonical_form(ss.MarkovNet(variables=[ss.Discrete(f"v{i}") for i in range(2000)]))
+
+
 def test_many_subsets_are_refused_and_few_cliques_are_found_without_them():
     scope = [ss.Discrete(f"v{i}") for i in range(17)]
     joint = ss.Table(scope, np.full(2**17, 2.0**-17))

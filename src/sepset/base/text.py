@@ -146,6 +146,15 @@ def page_width(otherwise: int) -> int:
     return shutil.get_terminal_size((otherwise, 24)).columns if is_terminal else otherwise
 
 
+def rounded(number: float) -> str:
+    """A number with three digits, or as a power of ten beyond all floating-point numbers.
+
+    >>> rounded(1234567), rounded(2**2000)
+    ('1.23e+06', '10^602')
+    """
+    return f"{number:.3g}" if number < 1e300 else f"10^{math.log10(number):.0f}"
+
+
 def in_digits(number: int) -> str:
     """A whole number with all its digits, or a power of ten if it is long.
 

@@ -16,7 +16,7 @@ from sepset.base.display import Shown, Tabulated
 from sepset.base.extras import frame
 from sepset.base.foreign import often
 from sepset.base.frozen import Frozen, changed, fill
-from sepset.base.text import brief, joined
+from sepset.base.text import brief, joined, rounded
 from sepset.cpds.counts import column, decode, num_rows_of
 from sepset.cpds.cpd import ContextIndependence, ParameterBlock
 from sepset.cpds.parameters import AnyParameters
@@ -155,7 +155,7 @@ class DiscreteCPD(Frozen, Tabulated):
         if entries > MOST_TABLED:
             seen = len(self.parents) - hidden
             raise TooLarge(
-                f"{self.label} with {seen} of {len(self.parents)} parents observed needs {entries:.3g} entries; the "
+                f"{self.label} with {seen} of {len(self.parents)} parents observed needs {rounded(entries)} entries; the "
                 f"limit is {MOST_TABLED:.3g}. {advice}"
             )
 

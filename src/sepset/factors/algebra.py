@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray
-from sepset.base.text import brief, listing, nearest, readable
+from sepset.base.text import brief, listing, nearest, readable, rounded
 from sepset.errors import ScopeError, TooLarge
 from sepset.semiring import SUM, Semiring
 from sepset.variables.variable import Discrete, VariableLike, Vector, listed
@@ -252,7 +252,7 @@ def check_size(scope: Sequence[AnyVariable]) -> int:
     entries = num_entries(scope)
     if entries > MAX_ENTRIES:
         raise TooLarge(
-            f"A table over {len(scope)} variables would have {float(min(entries, 10**300)):.3g} entries "
+            f"A table over {len(scope)} variables would have {rounded(entries)} entries "
             f"({readable(8 * entries)}); "
             f"the limit is {MAX_ENTRIES:.3g}. Use SparseTable, a structured CPD, or an approximate method."
         )
@@ -269,7 +269,7 @@ def check_sizes(scopes: Iterable[Sequence[AnyVariable]]) -> list[int]:
     total = sum(sizes)
     if total > MAX_ENTRIES:
         raise TooLarge(
-            f"The {len(sizes)} tables would have {total:.3g} entries together ({readable(8 * total)}); the limit is "
+            f"The {len(sizes)} tables would have {rounded(total)} entries together ({readable(8 * total)}); the limit is "
             f"{MAX_ENTRIES:.3g}. Use structured CPDs, or fewer parents."
         )
     return sizes

@@ -17,7 +17,7 @@ import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Bools, Floats
 from sepset.base.frozen import fill
-from sepset.base.text import brief
+from sepset.base.text import brief, rounded
 from sepset.errors import ArgumentError, ModelError, StateError, TooLarge
 from sepset.factors.algebra import MAX_ENTRIES
 
@@ -107,7 +107,7 @@ class Potential(ABC):
         self.check(cards)
         size = math.prod(cards)
         if size > MAX_ENTRIES:
-            raise TooLarge(f"{self!r} over {len(cards)} variables has a table of {size:.3g} entries; use log_values.")
+            raise TooLarge(f"{self!r} over {len(cards)} variables has a table of {rounded(size)} entries; use log_values.")
         logs = np.empty(size)
         for start in range(0, size, CHUNK):
             place = np.arange(start, min(start + CHUNK, size))

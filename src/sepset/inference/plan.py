@@ -14,7 +14,7 @@ from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.cache import Slot
 from sepset.base.display import Report, Shown
 from sepset.base.lazy import lazy
-from sepset.base.text import readable
+from sepset.base.text import readable, rounded
 from sepset.errors import TooLarge
 from sepset.factors.block import FactorBlock, Single
 from sepset.factors.table import Table
@@ -127,7 +127,7 @@ class EliminationPlan(Report):
             if self.targets and self.step_memory <= limit:  # its messages are gone once they are multiplied
                 slower = ", or use VariableElimination, which holds few of them at a time"
             raise TooLarge(
-                f"The largest of the plan's tables has {_readable(self.largest)} entries (width {self.width}), about "
+                f"The largest of the plan's tables has {rounded(self.largest)} entries (width {self.width}), about "
                 f"{readable(need)} in total; the limit is {readable(limit)}. Observe more variables, ask for fewer "
                 f"targets, raise `memory=` on the method{slower}."
             )
@@ -157,7 +157,7 @@ class EliminationPlan(Report):
 
     def __repr__(self) -> str:
         own = int((self.relevant.places < self.num_variables).sum())
-        sizes = f"width {self.width}, largest table {_readable(self.largest)}, {readable(self.memory)}"
+        sizes = f"width {self.width}, largest table {rounded(self.largest)}, {readable(self.memory)}"
         return f"{type(self).__name__}({own} of {self.num_variables} variables, {sizes})"
 
 
@@ -188,14 +188,9 @@ class JointPlan(Protocol):
         """Raise if the largest step needs more than `limit` bytes."""
 
 
-def _readable(number: float) -> str:
-    """A number in readable form, for any size."""
-    return f"{number:.3g}" if number < 1e300 else f"10^{len(str(int(number))) - 1}"
-
-
 def _counted(number: int) -> str:
     """A number with all its digits, as long as they can be read."""
-    return f"{number:,}" if number < 10**15 else f"about {_readable(number)}"
+    return f"{number:,}" if number < 10**15 else f"about {rounded(number)}"
 
 
 def _names(names: Sequence[str], limit: int = 8) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.foreign import translated
-from sepset.base.text import brief
+from sepset.base.text import brief, rounded
 from sepset.errors import ModelError, NotApplicable, TooLarge
 from sepset.factors.algebra import num_entries
 from sepset.factors.table import Table
@@ -83,7 +83,7 @@ def _joint_table(model: NamedModel) -> Table:
 def _check_entries(entries: float, what: str) -> None:
     if entries > MOST_ENTRIES:
         raise TooLarge(
-            f"{what} of the canonical parameterization would have {entries:.3g} entries; the limit is "
+            f"{what} of the canonical parameterization would have {rounded(entries)} entries; the limit is "
             f"{MOST_ENTRIES:.3g}. Take fewer variables, or a graph with smaller cliques."
         )
 
