@@ -107,7 +107,9 @@ class Potential(ABC):
         self.check(cards)
         size = math.prod(cards)
         if size > MAX_ENTRIES:
-            raise TooLarge(f"{self!r} over {len(cards)} variables has a table of {rounded(size)} entries; use log_values.")
+            raise TooLarge(
+                f"{self!r} over {len(cards)} variables has a table of {rounded(size)} entries; use log_values."
+            )
         logs = np.empty(size)
         for start in range(0, size, CHUNK):
             place = np.arange(start, min(start + CHUNK, size))
