@@ -1,4 +1,4 @@
-"""The pages of the documentation are right: their examples, those of docstrings, and the programs in `examples/` run."""
+"""The pages of the documentation are right: their examples, docstrings and the programs in `examples/` run."""
 
 from __future__ import annotations
 

@@ -155,8 +155,8 @@ class DiscreteCPD(Frozen, Tabulated):
         if entries > MOST_TABLED:
             seen = len(self.parents) - hidden
             raise TooLarge(
-                f"{self.label} with {seen} of {len(self.parents)} parents observed needs {rounded(entries)} entries; the "
-                f"limit is {MOST_TABLED:.3g}. {advice}"
+                f"{self.label} with {seen} of {len(self.parents)} parents observed needs {rounded(entries)} entries; "
+                f"the limit is {MOST_TABLED:.3g}. {advice}"
             )
 
     def _advice(self) -> str:

@@ -269,7 +269,7 @@ def check_sizes(scopes: Iterable[Sequence[AnyVariable]]) -> list[int]:
     total = sum(sizes)
     if total > MAX_ENTRIES:
         raise TooLarge(
-            f"The {len(sizes)} tables would have {rounded(total)} entries together ({readable(8 * total)}); the limit is "
-            f"{MAX_ENTRIES:.3g}. Use structured CPDs, or fewer parents."
+            f"The {len(sizes)} tables would have {rounded(total)} entries together ({readable(8 * total)}); the limit "
+            f"is {MAX_ENTRIES:.3g}. Use structured CPDs, or fewer parents."
         )
     return sizes
