@@ -48,13 +48,18 @@ READ: dict[str, tuple[Any, Callable[[Any], Any]]] = {
         MEAN,
         lambda n: ss.LinearGaussian(ss.Real("z"), 0.0, coefficients=n, covariance=1.0, given=[X, Y]).coefficients,
     ),
+    "intercepts": (BY_A, lambda n: ss.LinearGaussian(X, n, covariance=1.0, by=A).intercept),
+    "variances": (BY_A, lambda n: ss.LinearGaussian(X, 0.0, covariance=n, by=A).covariance),
+    "slopes by state": (
+        BY_A,
+        lambda n: ss.LinearGaussian(X, 0.0, coefficients={Y: n}, covariance=1.0, given=Y, by=A).coefficients,
+    ),
     "a mean": (MEAN, lambda n: ss.factors.Gaussian([X, Y], n, covariance=SPREAD.to_numpy()).mu),
     "a covariance": (SPREAD, lambda n: ss.factors.Gaussian([X, Y], [0.0, 0.0], covariance=n).covariance),
 }
 
 REFUSED: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "pseudo-counts": (BY_B, ss.priors.Dirichlet),
-    "intercepts": (BY_A, lambda n: ss.LinearGaussian(X, n, covariance=1.0, by=A)),
     "joint likelihoods": (JOINT, ss.Likelihood),
     "a matrix": (SPREAD, lambda n: ss.factors.CanonicalGaussian([X, Y], n, h=[0.0, 0.0])),
     "distributions of parts": (ROWS, lambda n: ss.cpds.PartitionCPD(B, [0, 1], distributions=n, given=A)),

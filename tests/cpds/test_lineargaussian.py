@@ -47,6 +47,26 @@ def random_parents(rng, cpd, count):
     return {**states, **reals}
 
 
+def test_parameters_by_state_are_those_in_order():
+    rng = np.random.default_rng(0)
+    cpd = random_cpd(rng, given=(X, Z), by=(A, B))
+    codes = list(np.ndindex(A.num_states, B.num_states))
+    rng.shuffle(codes)
+
+    def named(numbers, *axes):
+        array = numbers.reshape(A.num_states, B.num_states, *numbers.shape[1:])
+        return {(A.states[i], B.states[j]): array[(i, j, ..., *axes)] for i, j in codes}
+
+    slopes = {Z: named(cpd.coefficients, slice(1, 1 + Z.size)), X: named(cpd.coefficients, slice(0, 1))}
+    assert (X.size, width((X, Z))) == (1, 1 + Z.size)
+    numbers = named(cpd.intercept), named(cpd.covariance)
+    other = LinearGaussian(P, numbers[0], coefficients=slopes, covariance=numbers[1], given=(X, Z), by=(A, B))
+    for part in ("intercept", "coefficients", "covariance"):
+        np.testing.assert_array_equal(getattr(other, part), getattr(cpd, part))
+    with pytest.raises(ModelError, match="intercepts of p was given 0 of"):
+        LinearGaussian(P, {}, covariance=np.eye(P.size), by=(A, B))
+
+
 def test_it_is_a_cpd():
     cpd = random_cpd(np.random.default_rng(0), given=(X,), by=(A,))
     assert isinstance(cpd, CPD)

@@ -7,7 +7,7 @@ import pytest
 
 from sepset import Discrete, TableCPD
 from sepset.errors import ModelError, ScopeError
-from sepset.factors.entries import entries, named_scope, row_of, row_place
+from sepset.factors.entries import entries, in_contexts, named_scope, row_of, row_place
 
 I, D, G = Discrete("i", ("low", "high")), Discrete("d", ("easy", "hard")), Discrete("g", ("A", "B", "C"))
 BOOK = [[0.3, 0.4, 0.3], [0.05, 0.25, 0.7], [0.9, 0.08, 0.02], [0.5, 0.3, 0.2]]
@@ -29,8 +29,17 @@ def test_a_transposed_table_is_refused_with_advice():
 
 def test_rows_by_their_states():
     cpd = TableCPD(G, BOOK, given=(I, D))
-    assert row_place(cpd, ("high", "easy")) == 2
+    assert row_place((I, D), ("high", "easy"), "a table") == 2
     assert row_of(G, {"C": 0.2, "A": 0.5, "B": 0.3}, cpd).tolist() == [0.5, 0.3, 0.2]
+
+
+def test_values_by_joint_states():
+    by_states = {("high", "easy"): 3, ("low", "hard"): 2, ("low", "easy"): 1, ("high", "hard"): 4}
+    assert in_contexts(by_states, (I, D), "Numbers", "number") == [1, 2, 3, 4]
+    with pytest.raises(
+        ModelError, match=r"Numbers was given 3 of 4 numbers; the number \(i='low', d='hard'\) is missing"
+    ):
+        in_contexts({states: n for states, n in by_states.items() if n != 2}, (I, D), "Numbers", "number")
 
 
 def test_names_beside_variables():

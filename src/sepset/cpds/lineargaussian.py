@@ -48,6 +48,7 @@ from sepset.factors.coordinates import (
     width,
 )
 from sepset.factors.decomposition import Decomposition
+from sepset.factors.entries import in_contexts
 from sepset.factors.labels import MOST_SHOWN, conditional, cut, with_numbers
 from sepset.factors.moments import check_covariances
 from sepset.factors.regression import Regression
@@ -75,7 +76,8 @@ class LinearGaussian(RealChild, Tabulated):
         coefficients: $B_d$, one column per coordinate of `given`; or a mapping from parent to its columns.
         covariance: $C_d$; a variance for a `Real`.
         given: the real parents.
-        by: the discrete parents. Parameters may then be shaped like their states; one value is used for all of them.
+        by: the discrete parents. Parameters may then be shaped like their states, or map these (a tuple of several) to
+            values; one value is used for all of them.
         block: the name of its parameters; CPDs with equal blocks share them.
         shared: "covariance" if the contexts have one covariance, which is then estimated from all rows; by default each
             has its own.
@@ -91,6 +93,8 @@ class LinearGaussian(RealChild, Tabulated):
     (LinearGaussian(y | d[2], x), 6)
     >>> LinearGaussian(y, [0.0, 1.5], covariance=0.36, by=d, shared="covariance")
     LinearGaussian(y | d[2]; shared covariance)
+    >>> LinearGaussian(y, {1: 1.5, 0: 0.0}, covariance=0.36, by=d).intercept.tolist()
+    [[0.0], [1.5]]
     """
 
     child: Vector
@@ -105,10 +109,10 @@ class LinearGaussian(RealChild, Tabulated):
     def __init__(
         self,
         child: Vector,
-        intercept: ArrayLike | None = None,
+        intercept: ArrayLike | Mapping[Any, ArrayLike] | None = None,
         *,
-        coefficients: ArrayLike | Mapping[Any, ArrayLike] | None = None,
-        covariance: ArrayLike,
+        coefficients: ArrayLike | Mapping[Any, Any] | None = None,
+        covariance: ArrayLike | Mapping[Any, ArrayLike],
         given: Iterable[Vector] | Vector = (),
         by: Iterable[Discrete] | Discrete = (),
         block: ParameterBlock | str | None = None,
@@ -117,11 +121,12 @@ class LinearGaussian(RealChild, Tabulated):
         _check_child(child)
         one_of("shared", shared, ("covariance", None))
         reals, states = checked_parents(child, given, by)
-        shape = tuple(v.num_states for v in states)
         size = child.size
-        a = shaped(np.zeros(size) if intercept is None else intercept, shape, (size,), f"intercepts of {child.name}")
-        B = _coefficients(coefficients, reals, shape, child)
-        C = shaped(covariance, shape, (size, size), f"covariances of {child.name}")
+        a = _in_contexts(
+            np.zeros(size) if intercept is None else intercept, states, (size,), f"intercepts of {child.name}"
+        )
+        B = _coefficients(coefficients, reals, states, child)
+        C = _in_contexts(covariance, states, (size, size), f"covariances of {child.name}")
         self._set(child, reals, states, ParameterBlock.of(block, child), shared, a, B, C)
         check_finite(B, f"coefficients of {child.name}")
         check_covariances(a, C, f"covariances of {child.name}", states)
@@ -498,10 +503,18 @@ def _check_child(child: object) -> None:
         )
 
 
+def _in_contexts(value: Any, by: tuple[Discrete, ...], core: tuple[int, ...], what: str) -> Floats:
+    """One array for each joint state of the discrete parents: from numbers in order, or by these states."""
+    named = by_label(value) if by else value
+    if isinstance(named, Mapping):
+        named = [shaped(each, (), core, what)[0] for each in in_contexts(named, by, f"The {what}", "value")]
+    return shaped(named, tuple(v.num_states for v in by), core, what)
+
+
 def _coefficients(
-    coefficients: ArrayLike | Mapping[Any, ArrayLike] | None,
+    coefficients: ArrayLike | Mapping[Any, Any] | None,
     given: tuple[Vector, ...],
-    shape: tuple[int, ...],
+    by: tuple[Discrete, ...],
     child: Vector,
 ) -> Floats:
     what, size = f"coefficients of {child.name}", child.size
@@ -511,15 +524,15 @@ def _coefficients(
         coefficients = np.zeros((size, 0))
     coefficients = by_label(coefficients)
     if not isinstance(coefficients, Mapping):
-        return shaped(coefficients, shape, (size, width(given)), what)
+        return shaped(coefficients, tuple(v.num_states for v in by), (size, width(given)), what)
     parts = {
-        axis_of(given, v): shaped(c, shape, (size, given[axis_of(given, v)].size), what)
+        axis_of(given, v): _in_contexts(c, by, (size, given[axis_of(given, v)].size), what)
         for v, c in coefficients.items()
     }
     missing = [v.name for axis, v in enumerate(given) if axis not in parts]
     if missing:
         raise ModelError(f"The {what} leave out its parent {missing[0]}. Give each parent its columns.")
-    nothing = np.zeros((int(np.prod(shape, dtype=np.int64)), size, 0))
+    nothing = np.zeros((num_entries(by), size, 0))
     return np.concatenate([nothing, *(parts[axis] for axis in range(len(given)))], axis=2)
 
 

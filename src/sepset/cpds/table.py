@@ -166,7 +166,7 @@ class TableCPD(DiscreteCPD):
 
     def __getitem__(self, states: object) -> Floats:
         """The row at the parents' states (a tuple, or one bare state for one parent)."""
-        place = row_place(self, states)
+        place = row_place(self.parents, states, self.label)
         return np.asarray(self._matrix()[place])
 
     def __repr__(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,6 +12,7 @@ from sepset.base.arraytypes import Floats
 from sepset.base.frames import by_label, has_labels
 from sepset.errors import ModelError, ScopeError, StateError
 from sepset.factors.algebra import check_size, num_entries
+from sepset.factors.coordinates import states_of
 from sepset.factors.framerows import is_frame, named_rows
 from sepset.factors.labels import name_of
 from sepset.factors.table import Table
@@ -32,9 +33,6 @@ class Conditional(Protocol):
     @property
     def label(self) -> str:
         """Its name in errors."""
-
-    def describe(self, row: int) -> str:
-        """The parents' states in a row."""
 
 
 def entries(cpd: Conditional, table: ArrayLike | Table | Mapping[Any, Any]) -> Floats:
@@ -76,28 +74,39 @@ def _check_shape(cpd: Conditional, found: tuple[int, ...]) -> None:
 def _from_mapping(cpd: Conditional, table: Mapping[Any, Any]) -> Floats:
     if not cpd.parents:
         return row_of(cpd.child, table.get((), table), cpd)
-    rows = np.full((num_entries(cpd.parents), cpd.child.num_states), np.nan)
-    given = np.zeros(len(rows), np.bool_)
-    for states, row in table.items():
-        place = row_place(cpd, states)
-        if given[place]:
-            raise ModelError(f"{cpd.label} was given the row {cpd.describe(place)} twice.")
-        rows[place], given[place] = row_of(cpd.child, row, cpd), True
-    if not given.all():
-        missing = int(np.flatnonzero(~given)[0])
-        raise ModelError(
-            f"{cpd.label} was given {given.sum()} of {len(rows)} rows; the row {cpd.describe(missing)} is missing."
-        )
-    return rows.reshape(-1)
+    rows = in_contexts(table, cpd.parents, cpd.label, "row")
+    return np.concatenate([row_of(cpd.child, row, cpd) for row in rows])
 
 
-def row_place(cpd: Conditional, states: object) -> int:
+def in_contexts(values: Mapping[Any, Any], parents: Sequence[Discrete], label: str, what: str) -> list[Any]:
+    """The values for all joint states of the parents, in C order, each given by its states.
+
+    Args:
+        label: whose values they are, in errors.
+        what: one of them, in errors.
+
+    >>> in_contexts({"yes": 0.1, "no": 0.2}, [Discrete("rain", ("no", "yes"))], "LinearGaussian(y | rain[2])", "value")
+    [0.2, 0.1]
+    """
+    found: dict[int, Any] = {}
+    for states, value in values.items():
+        place = row_place(parents, states, label)
+        if place in found:
+            raise ModelError(f"{label} was given the {what} ({states_of(parents, place)}) twice.")
+        found[place] = value
+    if len(found) < (num := num_entries(parents)):
+        missing = states_of(parents, next(place for place in range(num) if place not in found))
+        raise ModelError(f"{label} was given {len(found)} of {num} {what}s; the {what} ({missing}) is missing.")
+    return [found[place] for place in range(num)]
+
+
+def row_place(parents: Sequence[Discrete], states: object, label: str) -> int:
     """The position of the row at these states of the parents: a tuple, or one bare state for one parent."""
     listed = states if isinstance(states, tuple) else (states,)
-    if len(listed) != len(cpd.parents):
-        raise ScopeError(f"{cpd.label} has {len(cpd.parents)} parents; found {len(listed)} states: {states!r}.")
+    if len(listed) != len(parents):
+        raise ScopeError(f"{label} has {len(parents)} parents; found {len(listed)} states: {states!r}.")
     place = 0
-    for parent, state in zip(cpd.parents, listed, strict=True):
+    for parent, state in zip(parents, listed, strict=True):
         place = place * parent.num_states + parent.code(state)
     return place
 
