@@ -20,7 +20,7 @@ from sepset.cli.shared import (
     show,
     write_rows,
 )
-from sepset.errors import NotApplicable, ScopeError, StateError, TooLarge
+from sepset.errors import NotApplicable, NotClosed, ScopeError, StateError, TooLarge
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -279,10 +279,10 @@ def best(
 
 
 def _probability(best: MapResult) -> float | None:
-    """The probability of the best assignment; None where the sum over all of them is too large."""
+    """The probability of the best assignment; None where the sum over all of them is out of reach."""
     try:
         return best.probability
-    except TooLarge:
+    except (NotApplicable, NotClosed, TooLarge):
         return None
 
 

@@ -240,7 +240,10 @@ class MapResult(Report, Result, Answers[str, Any]):
         given = f"given {self.findings}: " if self.findings.evidence else ""
         title = f"{given}log value {self.log_value:.6g}{gap}, {self.guarantees['assignment'].value}"
         if len(self.assignments) == 1:
-            rows = [(name, str(self.assignment[name])) for name in itertools.islice(self.assignment, MOST_SHOWN)]
+            rows = [
+                (name, self._text(name, self.assignment[name]))
+                for name in itertools.islice(self.assignment, MOST_SHOWN)
+            ]
             more = f"first {MOST_SHOWN} of {len(self.assignment)} variables" if len(rows) < len(self.assignment) else ""
             if self.log_value == -math.inf:
                 more = "; ".join(filter(None, (more, NONE_FOUND)))
@@ -252,15 +255,30 @@ class MapResult(Report, Result, Answers[str, Any]):
         return Shown(("rank", head, "assignment"), listed, title, f"each with what differs from the first{more}", 3)
 
     def _numbers(self) -> tuple[str, tuple[float, ...]]:
-        """The probabilities of the assignments, with their title; the log values if the sum of all is out of reach."""
+        """The probabilities or densities of the assignments, titled; the log values if their sum is out of reach."""
         try:
-            return "probability", self.probabilities
+            return self._head, self.probabilities
         except (NotApplicable, NotClosed, TooLarge):
             return "log value", self.log_values
+
+    @property
+    def _head(self) -> str:
+        """What the numbers of assignments are."""
+        is_real = not self.variables.all_discrete and any(map(self._is_real, self.assignment))
+        return "density" if is_real else "probability"
+
+    def _is_real(self, name: str) -> bool:
+        return not self.variables.all_discrete and isinstance(self.variables[name], Vector)
+
+    def _text(self, name: str, value: Any) -> str:
+        """A state as it is; real numbers with six digits."""
+        return ", ".join(f"{x:.6g}" for x in np.atleast_1d(value)) if self._is_real(name) else str(value)
 
     def _difference(self, rank: int) -> str:
         """The states of an assignment that differ from the best one; of the best one, all."""
         found, best = self.assignments[rank], self.assignment
-        told = [f"{name}={s}" for name, s in found.items() if rank == 0 or not same_value(s, best[name])]
+        told = [
+            f"{name}={self._text(name, s)}" for name, s in found.items() if rank == 0 or not same_value(s, best[name])
+        ]
         more = [f"... {len(told)} variables"] if len(told) > MOST_TOLD else []
         return ", ".join([*told[:MOST_TOLD], *more])
