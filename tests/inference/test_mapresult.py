@@ -85,3 +85,14 @@ def test_an_assignment_of_probability_zero_says_what_to_use():
     assert "no possible assignment was found; HybridBestFirst() finds one" in str(found)
     with pytest.raises(ss.ImpossibleEvidence, match="Factor 2 over 'a', 'c' allows no joint state"):
         ss.map_assignment(odd, method=ss.inference.HybridBestFirst())
+
+
+def test_real_values_have_six_digits_and_a_density():
+    state, place = ss.Discrete("d", (0.5, 1.5)), ss.Vector("p", 2)
+    line = ss.LinearGaussian(place, {0.5: [0.0, 1 / 3], 1.5: [2.0, 1.0]}, covariance=np.eye(2), by=state)
+    net = ss.BayesNet(ss.TableCPD(state, [0.25, 0.75]), line)
+    text = str(ss.map_assignment(net, k=2))
+    assert "density" in text
+    assert f"{0.75 / (2 * np.pi):.6g}" in text
+    assert "d=0.5, p=(0, 0.333333)" in text
+    assert "probability" in str(ss.map_assignment(net, k=2, over="d"))

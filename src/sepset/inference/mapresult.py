@@ -240,10 +240,8 @@ class MapResult(Report, Result, Answers[str, Any]):
         given = f"given {self.findings}: " if self.findings.evidence else ""
         title = f"{given}log value {self.log_value:.6g}{gap}, {self.guarantees['assignment'].value}"
         if len(self.assignments) == 1:
-            rows = [
-                (name, self._text(name, self.assignment[name]))
-                for name in itertools.islice(self.assignment, MOST_SHOWN)
-            ]
+            first = itertools.islice(self.assignment.items(), MOST_SHOWN)
+            rows = [(name, self._text(name, value)) for name, value in first]
             more = f"first {MOST_SHOWN} of {len(self.assignment)} variables" if len(rows) < len(self.assignment) else ""
             if self.log_value == -math.inf:
                 more = "; ".join(filter(None, (more, NONE_FOUND)))
@@ -272,13 +270,15 @@ class MapResult(Report, Result, Answers[str, Any]):
 
     def _text(self, name: str, value: Any) -> str:
         """A state as it is; real numbers with six digits."""
-        return ", ".join(f"{x:.6g}" for x in np.atleast_1d(value)) if self._is_real(name) else str(value)
+        if not self._is_real(name):
+            return str(value)
+        numbers = [f"{x:.6g}" for x in np.atleast_1d(value)]
+        return numbers[0] if np.ndim(value) == 0 else f"({', '.join(numbers)})"
 
     def _difference(self, rank: int) -> str:
         """The states of an assignment that differ from the best one; of the best one, all."""
         found, best = self.assignments[rank], self.assignment
-        told = [
-            f"{name}={self._text(name, s)}" for name, s in found.items() if rank == 0 or not same_value(s, best[name])
-        ]
+        new = {name: value for name, value in found.items() if rank == 0 or not same_value(value, best[name])}
+        told = [f"{name}={self._text(name, value)}" for name, value in new.items()]
         more = [f"... {len(told)} variables"] if len(told) > MOST_TOLD else []
         return ", ".join([*told[:MOST_TOLD], *more])
