@@ -323,3 +323,11 @@ def test_information_of_gaussians_keeps_its_digits(slope, noise):
     assert_allclose(engine.mutual_information("x", "y"), right, rtol=1e-9)
     assert_allclose(engine.mutual_information("y", ["x", "k"]), right, rtol=1e-9)
     assert_allclose(engine.entropy("y", on="x"), 0.5 * np.log(2 * np.pi * np.e * noise), rtol=1e-9)
+
+
+def test_a_value_of_information_without_candidates_says_so():
+    asia = ss.datasets.load("asia")
+    rest = {name: variable.states[0] for name, variable in zip(asia.variables.names, asia.variables, strict=True)}
+    values = ss.prepare(asia).value_of_information("lung", given={k: v for k, v in rest.items() if k != "lung"})
+    assert len(values) == 0
+    assert "no discrete variable is left to observe" in str(values)

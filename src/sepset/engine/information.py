@@ -40,6 +40,9 @@ Names = VariableLike | Iterable[VariableLike]
 NEGLIGIBLE = 1e-3
 """The share of the largest reduction below which a candidate is left out of a chart."""
 
+NO_CANDIDATE = "no discrete variable is left to observe"
+"""Printed where there is nothing to choose from."""
+
 
 @dataclass(frozen=True, eq=False)
 class InformationValues(Result, Answers[str, float], Report):
@@ -151,7 +154,7 @@ class InformationValues(Result, Answers[str, float], Report):
         best = itertools.islice(self.reductions.items(), 20)
         rows = [(n, f"{v:.6f}", f"{v / self.entropy:.1%}" if self.entropy > 0 else "") for n, v in best]
         title = f"{self.title}: entropy {self.entropy:.4g} nats"
-        caption = f"first 20 of {len(self)} candidates" if len(self) > 20 else ""
+        caption = f"first 20 of {len(self)} candidates" if len(self) > 20 else "" if rows else NO_CANDIDATE
         head = "observe next", "expected reduction", "of entropy"
         if self.costs is None:
             return Shown(head, rows, title, caption)

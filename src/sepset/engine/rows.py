@@ -96,7 +96,10 @@ def default_targets(variables: Universe, data: Any, known: Iterable[int] = ()) -
     ]
     if not absent:
         where = "a column or a finding in given=" if found else "a column"
-        raise ScopeError(f"Every variable has {where}, so there is nothing to predict by default. Name the targets=.")
+        raise ScopeError(
+            f"Every variable has {where}, so there is nothing to predict by default. Name the targets=, or "
+            "fill the missing cells of all columns with impute."
+        )
     refuse_respelled([variables[i].name for i in absent], [name for name in names if name not in variables])
     return absent
 
