@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import sepset as ss
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
@@ -64,6 +65,19 @@ def test_absent_columns_and_strange_structures_are_refused():
         template_of("coin", {"coin": ["head"]})
     with pytest.raises(ModelError, match=r"Use DAG.parse\('a -> b'\)"):
         template_of("a -> b", {"a": ["head"]})
+
+
+def test_graphs_without_directions_are_told_how_to_get_them():
+    a, b = ss.Discrete("a"), ss.Discrete("b")
+    net, rows = ss.MarkovNet(ss.Table([a, b], [[1.0, 2.0], [3.0, 4.0]])), {"a": [0, 1], "b": [0, 1]}
+    for structure in (net, net.graph):
+        with pytest.raises(ss.errors.ModelError, match=r"graphs\.directed_imap makes a DAG"):
+            ss.fit(structure, rows)
+    for structure in (ss.models.to_chain_graph(net), ss.MixedGraph.parse("a - b")):
+        with pytest.raises(ss.errors.ModelError, match=r"graphs\.consistent_extension makes a DAG"):
+            ss.fit(structure, rows)
+    for found in (ss.graphs.directed_imap(net.graph), ss.graphs.consistent_extension(ss.MixedGraph.parse("a - b"))):
+        assert ss.fit(found, rows).model.dag == found
 
 
 @pytest.mark.parametrize("kind", ["mapping", "pandas", "lazy", "csv", "parquet"])

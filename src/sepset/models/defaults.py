@@ -24,7 +24,7 @@ from sepset.data.suggestions import suggested_variables
 from sepset.errors import DataError, ModelError, ScopeError
 from sepset.factors.algebra import AnyVariable
 from sepset.graphs.base import way_to_graph
-from sepset.graphs.graph import DAG
+from sepset.graphs.graph import DAG, MixedGraph, UndirectedGraph
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, VariableLike, Vector
@@ -36,6 +36,26 @@ DISCRETE = frozenset((Discrete,))
 
 MANY = 1000
 """Real parents from which the products of their columns may be too large to be fitted."""
+
+
+def way_to_dag(value: object) -> str:
+    """A clause that says how a directed graph is made of what was given instead of one.
+
+    >>> way_to_dag("a -> b"), way_to_dag(3)
+    (" Use DAG.parse('a -> b').", ' Make one by DAG.')
+    """
+    if isinstance(value, str):
+        return f" Use DAG.parse({value!r})."
+    graph = getattr(value, "graph", value)
+    if isinstance(graph, DAG) or hasattr(value, "dag"):
+        return way_to_graph(value)
+    if isinstance(graph, UndirectedGraph):
+        return " Undirected models are not fitted to rows; graphs.directed_imap makes a DAG of an undirected graph."
+    return (
+        " graphs.consistent_extension makes a DAG of a mixed graph."
+        if isinstance(graph, MixedGraph)
+        else " Make one by DAG."
+    )
 
 
 class Inferred(NamedTuple):
@@ -71,8 +91,8 @@ class Template(NamedTuple):
                 raise ModelError("A network knows its variables; variables= goes with a graph.")
             return cls(structure, None)
         if not isinstance(structure, DAG):
-            advice = f" Use DAG.parse({structure!r})." if isinstance(structure, str) else way_to_graph(structure)
-            raise ModelError(f"fit takes a DAG or a BayesNet; found {type(structure).__name__}.{advice}")
+            found = f"{type(structure).__name__}.{way_to_dag(structure)}"
+            raise ModelError(f"fit takes a DAG or a BayesNet; found {found}")
         known, coded, notes = _variables(structure, data, () if variables is None else Universe(variables))
         rows = data if isinstance(data, Dataset) and variables is None else coded
         shared = rows.variables if rows is not None and rows.variables.names == structure.nodes else None
