@@ -88,7 +88,9 @@ PART = 20_000
 Rows = Annotated[
     Path,
     typer.Argument(
-        parser=rows_file, metavar="data", help="A file of rows: .csv or .tsv (also .gz), or .parquet; - reads one."
+        parser=rows_file,
+        metavar="data",
+        help="A file of rows: .csv or .tsv (also .gz), .parquet, .feather or .arrow; - reads one.",
     ),
 ]
 Method = Annotated[Estimator, typer.Option("--method", "-m", help="How parameters are learned.")]
@@ -513,7 +515,7 @@ def _stacked(views: list[RenderableType]) -> RenderableType:
 def impute(
     file: File,
     data: Rows,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write: .csv, .tsv or .parquet.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write: .csv, .tsv, .parquet or .feather.")],
     kind: Annotated[
         Filling | None, typer.Option("--kind", help="The values for empty cells; mode by default, draw with --copies.")
     ] = None,

@@ -106,7 +106,7 @@ def require_rows_file(path: Path) -> None:
         file_format(path)
 
 
-ROWS_OUT = "A .csv or .parquet file, or - for CSV on standard output; by default a table."
+ROWS_OUT = "A .csv, .tsv, .parquet or .feather file, or - for CSV on standard output; by default a table."
 """The help of the option that says where rows go."""
 
 
