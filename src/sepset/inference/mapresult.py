@@ -261,7 +261,7 @@ class MapResult(Report, Result, Answers[str, Any]):
 
     @property
     def _head(self) -> str:
-        """What the numbers of assignments are."""
+        """The kind of the numbers that assignments have."""
         is_real = not self.variables.all_discrete and any(map(self._is_real, self.assignment))
         return "density" if is_real else "probability"
 
