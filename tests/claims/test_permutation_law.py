@@ -642,7 +642,7 @@ def local_trees(w: World) -> Any:
     return scores, [plain_cpd(one.cpd) for one in found[:3]]  # the best tree under K2 is one of several
 
 
-@law("structure.parent_set_scores", "structure.ScoreTable.score")
+@law("structure.parent_set_scores", "structure.ScoreTable.score", "structure.ExactSearch.solve")
 def tables_of_scores(w: World) -> Any:
     was_set = {"c": [k % 3 == 0 for k in range(len(w.rows))]}
     tables = [ss.structure.parent_set_scores(w.rows, score=s, interventions=was_set) for s in (ss.BIC(), ss.K2())]
@@ -671,6 +671,79 @@ def independence(w: World) -> Any:
     learned = ss.learn_structure(w.rows, method=ss.structure.PC(level=0.3))
     edges = sorted(tuple(sorted(edge)) for edge in learned.graph.edges)
     return [(one.statistic, one.p_value) for one in found], edges
+
+
+ITEMS = "bread milk beer chips wine tea".split()
+
+
+def shop(orders: Orders, salt: str, num_users: int) -> ss.recommend.Baskets:
+    """Baskets whose matrix has its columns in this order."""
+    likes = np.array([[rng_of(salt, user, item).random() for item in ITEMS] for user in range(num_users)])
+    bought = likes < np.where(likes[:, :1] < 0.5, [0.5, 0.8, 0.1, 0.2, 0.4, 0.3], [0.5, 0.2, 0.7, 0.8, 0.3, 0.4])
+    listed = orders.shuffled(range(len(ITEMS)), "items")
+    return ss.recommend.Baskets(bought[:, listed].astype(int), items=[ITEMS[k] for k in listed])
+
+
+@law(
+    *(f"recommend.{kind}.fit" for kind in ("Popularity", "Similarity", "BayesRecommender", "DependencyRecommender")),
+    *(f"recommend.Recommender.{name}" for name in ("aligned", "ranked_parts", "recommend", "scores")),
+)
+def recommended(w: World) -> Any:
+    methods = (
+        ss.recommend.Popularity(),
+        ss.recommend.Similarity(),
+        ss.recommend.BayesRecommender(pseudo_count=2.0),
+        ss.recommend.BayesRecommender(pseudo_count=2.0, unviewed="unobserved"),
+        ss.recommend.DependencyRecommender(pseudo_count=2.0),
+    )
+    return [rankings(method.fit(shop(w.one, "learn", 100)), shop(w.two, "ask", 7)) for method in methods]
+
+
+def rankings(fitted: Any, asked: ss.recommend.Baskets) -> Any:
+    """The scores of all items for each user, in three ways."""
+    ((_, ranked),) = fitted.ranked_parts(asked)
+    first = fitted.recommend(asked, k=1)
+    return [
+        [dict(zip(fitted.items, row, strict=True)) for table in (fitted.scores(asked), ranked) for row in table.tolist()],
+        [sorted(basket) for basket in fitted.aligned(asked)],
+        [scores[0] for scores in first.scores],
+    ]
+
+
+@law("recommend.evaluate_ranking", "recommend.AllButOne.hide", "recommend.GivenK.hide")
+def hidden_items(w: World) -> Any:
+    """Items that users do not show, all of them, so that no choice is drawn; of no two items are there as many users."""
+    users = shop(w.two, "ask", 60)
+    alone = users.take(np.flatnonzero(users.sizes))
+    fitted = ss.recommend.Popularity().fit(shop(w.one, "learn", 100))
+    protocol = ss.recommend.GivenK(0)
+    found = ss.recommend.evaluate_ranking(fitted, alone, protocol=protocol, k=3)
+    parts = protocol.hide(users, np.random.default_rng(0))
+    one = ss.recommend.AllButOne().hide(users, np.random.default_rng(0))
+    return [
+        dict(found.means),
+        [[sorted(basket) for basket in part] for part in parts],
+        [sorted({*seen, *hidden}) for seen, hidden in zip(*one, strict=True)],
+    ]
+
+
+@law("graphs.tree_decomposition", "graphs.triangulate")
+def eliminated_elsewhere(w: World) -> Any:
+    """An order that was found for another graph, whose cliques are its own."""
+    moral = ss.graphs.moralize(w.dag)
+    path = ss.UndirectedGraph(w.three.shuffled("abcd", "nodes"), w.three.shuffled([("a", "d"), ("d", "c")], "edges"))
+    order = ss.graphs.eliminate_graph(path, "bdac")
+    tree = ss.graphs.tree_decomposition(moral, order)
+    chordal = ss.graphs.triangulate(moral, order)
+    return [{frozenset(c) for c in tree.clusters}, {frozenset(e) for e in chordal.edges}]
+
+
+@law("models.BayesNet.__init__")
+def drawn_network(w: World) -> Any:
+    looks = {name: ss.models.Look((10.0 * place, 5.0)) for place, name in enumerate("abcd")}
+    drawing = ss.models.Drawing(looks=dict(w.two.shuffled(looks.items(), "looks")))
+    made = ss.BayesNet(*w.net.cpds, drawing=drawing)
+    return {name: list(made.drawing.looks[name].position) for name in "abcd"}
 
 
 @law("structure.intervention_distance")
@@ -731,6 +804,7 @@ W_FEW = ss.structure.Constraints(max_parents=2)
     "structure_posterior",
     "structure.StructurePosteriorResult.log_predictive",
     "structure.StructurePosteriorResult.predict",
+    "structure.StructurePosteriorResult.probability",
 )
 def averages(w: World) -> Any:
     rows, names = w.rows, sorted(v.name for v in w.rows.variables)

@@ -58,6 +58,12 @@ def test_clique_trees_are_maximum_spanning_trees(drawn, data):
     assert sum(map(len, tree.sepsets)) == heaviest
 
 
+def test_the_elimination_of_another_graph_stands_for_its_order():
+    star = eliminate_graph(UndirectedGraph.parse("A - B; A - C; A - D"), "BCDA")
+    ring = UndirectedGraph.parse("D - C - B - A - D")
+    assert tree_decomposition(ring, star) == tree_decomposition(ring, "BCDA")
+
+
 @given(undirected(), st.data())
 def test_separators_separate(drawn, data):
     nodes, edges = drawn

@@ -35,6 +35,17 @@ def test_induced_graphs_are_chordal(drawn, data):
     assert triangulate(graph, elimination_order(graph)) == triangulate(graph)
 
 
+@given(undirected(), undirected(), st.data())
+def test_the_elimination_of_another_graph_stands_for_its_order(drawn, other, data):
+    """Cliques and fill belong to the graph that was eliminated, names to both; nodes may be listed in any order."""
+    nodes = data.draw(st.permutations(sorted({*drawn[0], *other[0]})))
+    found = elimination_order(UndirectedGraph(sorted(nodes), other[1]))
+    induced = triangulate(UndirectedGraph(nodes, drawn[1]), found)
+    assert set(map(frozenset, induced.edges)) == (
+        set(map(frozenset, drawn[1])) | plain.eliminate(nodes, drawn[1], list(found.order))[1]
+    )
+
+
 @given(undirected())
 def test_chordality(drawn):
     assert is_chordal(UndirectedGraph(*drawn)) == nx.is_chordal(as_networkx(*drawn))

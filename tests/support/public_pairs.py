@@ -15,12 +15,13 @@ TYPES = (
     "LinearGaussian Factor DiscreteFactor Table SparseTable Gaussian GaussianMixture CanonicalGaussian CanonicalTable "
     "Dataset Counts Moments Empirical Given Assignment Evidence Columns Posterior Engine View Classifier Procedure "
     "Learner LearningMethod Fits Loss QuerySuite ObservabilityModel Mechanism Hiding FitResult Observed MapResult "
-    "Learned LearnedNetwork Constraints DependencyNet PAG Discretization MarginalsResult QueryResult MaxMarginalsResult"
+    "Learned LearnedNetwork Constraints DependencyNet PAG Discretization MarginalsResult QueryResult MaxMarginalsResult "
+    "GraphElimination ClusterGraph ScoreTable StructurePosteriorResult Feature Drawing Baskets Recommender"
 )
 """The types of what lists variables, states or parents in some order."""
 
 NAMES = {"data", "test", "frame", "rows", "holdout", "other", "X", "given", "evidence", "context", "train", "prior"}
-NAMES |= {"interventions", "assignment", "counts", "start", "groups", "costs", "reference"}
+NAMES |= {"interventions", "assignment", "counts", "start", "groups", "costs", "reference", "baskets", "table"}
 """The names of arguments that are such objects, whatever their annotation."""
 
 OPERATORS = {"__init__", "__call__", "__mul__", "__add__"}

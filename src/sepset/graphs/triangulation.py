@@ -119,14 +119,23 @@ def maximal_cliques(graph: Graph) -> tuple[tuple[str, ...], ...]:
 
 
 def resolve(graph: UndirectedGraph, order: GraphElimination | Iterable[Node] | None) -> GraphElimination:
-    """The result of eliminating `order`, given in any of its forms.
+    """The result of eliminating `order`, given in any of its forms; that of another graph stands for its order.
 
     >>> resolve(UndirectedGraph.parse("A - B"), "AB").width
     1
     """
     if order is None:
         return elimination_order(graph)
-    return order if isinstance(order, GraphElimination) else eliminate_graph(graph, order)
+    if not isinstance(order, GraphElimination):
+        return eliminate_graph(graph, order)
+    return order if _is_of(graph, order) else eliminate_graph(graph, order.order)
+
+
+def _is_of(graph: UndirectedGraph, found: GraphElimination) -> bool:
+    """Whether it is this graph that was eliminated: the edges of its cliques are those of the graph and the fill."""
+    cliques = {frozenset((name, other)) for name, *rest in found.cliques for other in rest}
+    edges, fill = {frozenset(e) for e in graph.edges}, {frozenset(e) for e in found.fill_edges}
+    return set(graph.nodes) == set(found.order) and edges | fill == cliques and not edges & fill
 
 
 def _perfect(graph: UndirectedGraph) -> GraphElimination:

@@ -19,7 +19,7 @@ class InOrder(Recommender):
 
     items, settings = tuple("abcdef"), "in order"
 
-    def scores(self, baskets):
+    def _scores(self, baskets):
         return np.tile(-np.arange(6.0), (len(baskets), 1))
 
 

@@ -58,7 +58,7 @@ def test_your_own() -> None:
     class Last(Recommender):
         items, settings = ("a", "b", "c"), "last"
 
-        def scores(self, baskets):
+        def _scores(self, baskets):
             return np.tile(np.arange(3.0), (len(baskets), 1))
 
     assert Last().recommend(["c"], k=1).items == (("b",),)

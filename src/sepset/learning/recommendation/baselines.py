@@ -42,7 +42,7 @@ class FittedPopularity(Recommender):
 
     shares: Floats
 
-    def scores(self, baskets: Baskets) -> Floats:
+    def _scores(self, baskets: Baskets) -> Floats:
         """The same for every user."""
         return np.broadcast_to(self.shares, (len(baskets), len(self.items)))
 
@@ -86,7 +86,7 @@ class FittedSimilarity(Recommender):
         kept.eliminate_zeros()
         fill(self, settings=settings, items=baskets.items, cosines=_nearest(kept, settings.neighbors))
 
-    def scores(self, baskets: Baskets) -> Floats:
+    def _scores(self, baskets: Baskets) -> Floats:
         """The sum of the cosines with the items at hand."""
         return np.asarray((baskets.matrix.astype(np.float64) @ self.cosines).todense())
 

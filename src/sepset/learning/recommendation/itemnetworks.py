@@ -198,7 +198,7 @@ class FittedItemTrees(Recommender):
         """The dependency network."""
         return DependencyNet(*(tree.cpd(v, self.variables) for v, tree in zip(self.variables, self.trees, strict=True)))
 
-    def scores(self, baskets: Baskets) -> Floats:
+    def _scores(self, baskets: Baskets) -> Floats:
         """The probability of every item given that a user has just the others."""
         return _by_kernel(probabilities, baskets, self.flat)
 
@@ -241,7 +241,7 @@ class FittedItemNetwork(Recommender):
         assert trees is not None
         return BayesNet(*(tree.cpd(v, self.variables) for v, tree in zip(self.variables, trees, strict=True)))
 
-    def scores(self, baskets: Baskets) -> Floats:
+    def _scores(self, baskets: Baskets) -> Floats:
         """The probability of every item given the others, absent or unobserved; of items at hand it is not used."""
         if self.settings.unviewed == "unobserved":
             return self._unobserved(baskets)

@@ -95,8 +95,12 @@ class Recommender(Frozen, ABC):
     settings: object
 
     @abstractmethod
-    def scores(self, baskets: Baskets) -> Floats:
-        """The score of every item for every user, `[users, items]`; larger is better."""
+    def _scores(self, baskets: Baskets) -> Floats:
+        """The score of every item for every user whose baskets have the columns of this recommender."""
+
+    def scores(self, baskets: Any) -> Floats:
+        """The score of every item for every user, `[users, items]`, in the order of `items`; larger is better."""
+        return self._scores(self.aligned(baskets))
 
     def recommend(self, baskets: Any, *, k: int = 10) -> Recommendations:
         """The `k` best items of each user among those that they do not have.
@@ -117,13 +121,14 @@ class Recommender(Frozen, ABC):
                 numbers.append(tuple(row[best].tolist()))
         return Recommendations(asked.users, tuple(found), scores=tuple(numbers), method=self.settings)
 
-    def ranked_parts(self, baskets: Baskets) -> Iterator[tuple[slice, Floats]]:
+    def ranked_parts(self, baskets: Any) -> Iterator[tuple[slice, Floats]]:
         """The scores of some users at a time; minus infinity for the items that they have."""
+        asked = self.aligned(baskets)
         width = max(1, (1 << 22) // max(len(self.items), 1))
-        for first in range(0, len(baskets), width):
-            part = slice(first, min(first + width, len(baskets)))
-            own = baskets.take(np.arange(part.start, part.stop))
-            scores = np.array(self.scores(own), dtype=np.float64)
+        for first in range(0, len(asked), width):
+            part = slice(first, min(first + width, len(asked)))
+            own = asked.take(np.arange(part.start, part.stop))
+            scores = np.array(self._scores(own), dtype=np.float64)
             scores[own.matrix.nonzero()] = -np.inf
             yield part, scores
 
