@@ -704,7 +704,11 @@ def rankings(fitted: Any, asked: ss.recommend.Baskets) -> Any:
     ((_, ranked),) = fitted.ranked_parts(asked)
     first = fitted.recommend(asked, k=1)
     return [
-        [dict(zip(fitted.items, row, strict=True)) for table in (fitted.scores(asked), ranked) for row in table.tolist()],
+        [
+            dict(zip(fitted.items, row, strict=True))
+            for table in (fitted.scores(asked), ranked)
+            for row in table.tolist()
+        ],
         [sorted(basket) for basket in fitted.aligned(asked)],
         [scores[0] for scores in first.scores],
     ]
@@ -712,7 +716,7 @@ def rankings(fitted: Any, asked: ss.recommend.Baskets) -> Any:
 
 @law("recommend.evaluate_ranking", "recommend.AllButOne.hide", "recommend.GivenK.hide")
 def hidden_items(w: World) -> Any:
-    """Items that users do not show, all of them, so that no choice is drawn; of no two items are there as many users."""
+    """Users show none of their items, so that no choice is drawn; all items differ in how many users have them."""
     users = shop(w.two, "ask", 60)
     alone = users.take(np.flatnonzero(users.sizes))
     fitted = ss.recommend.Popularity().fit(shop(w.one, "learn", 100))

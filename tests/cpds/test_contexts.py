@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, settings, strategies as st
 
 import oracle
-from sepset.cpds.contexts import Gates, Node, Partition
+from sepset.cpds.contexts import Choice, Gates, Node, Partition
 from sepset.variables.variable import Discrete
 
 
@@ -94,6 +94,32 @@ def test_gates_multiply_out_to_the_tree(seed):
     cells = list(itertools.product(*(range(v.num_states) for v in partition.variables)))
     expected = np.array([rows[leaf_of(partition.root, cell)] for cell in cells]).reshape(total.shape)
     np.testing.assert_allclose(total, expected, rtol=0, atol=1e-12)
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=40, deadline=None)
+def test_the_choice_of_a_leaf_multiplies_out_to_the_tree(seed):
+    partition, rng = random_partition(seed)
+    child = Discrete("x", 2)
+    rows = rng.random((partition.num_leaves, 2))
+    choice = Choice.of(child, partition)
+    factors = choice.factors(child, rows)
+    assert Choice.entries(partition, 2) == sum(f.size for f in factors)
+    scope = (*partition.variables, child, choice.leaf)
+    plain = [(tuple(v.name for v in f.scope), np.array(f.values)) for f in factors]
+    total = oracle.marginal(plain, {v.name: v.num_states for v in scope}, [v.name for v in scope[:-1]], {})
+    cells = list(itertools.product(*(range(v.num_states) for v in partition.variables)))
+    expected = np.array([rows[leaf_of(partition.root, cell)] for cell in cells]).reshape(total.shape)
+    np.testing.assert_allclose(total, expected, rtol=0, atol=1e-12)
+
+
+def test_a_partition_is_read_once_if_no_variable_is_tested_twice():
+    a, b, c = (Discrete(name) for name in "abc")
+    once = Node(0, (0, 1), (Node(1, (0, 1), (0, 1)), Node(2, (0, 1), (2, 3))))
+    twice = Node(0, (0, 1), (Node(1, (0, 1), (0, 1)), Node(1, (0, 1), (2, 3))))
+    assert Partition((a, b, c), once).is_read_once
+    assert not Partition((a, b, c), twice).is_read_once
+    assert Partition((a,), 0).is_read_once
 
 
 def test_one_leaf_holds_everything():

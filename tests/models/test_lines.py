@@ -7,7 +7,7 @@ import pytest
 
 import sepset as ss
 from sepset.factors.chains import BY_NAME
-from sepset.models.lines import line_through
+from sepset.models.lines import choices_of, line_through
 
 
 def causes(names, links):
@@ -110,3 +110,39 @@ def test_a_network_is_equal_to_itself_before_and_after_its_line_is_known():
     assert one == other
     assert one.cpds == one.cpds
     assert not any(getattr(cpd, "line", BY_NAME) for cpd in one.cpds)
+
+
+def nested(variables, rng, depth, others=()):
+    """Tests that each branch goes through in an order of its own."""
+    if depth == 0:
+        return [0.4, 0.6]
+    chosen = rng.choice([v for v in variables if v not in others])
+    return ss.cpds.Split(chosen, {s: nested(variables, rng, depth - 1, (*others, chosen)) for s in (0, 1)})
+
+
+def one_by_one(variables):
+    """The first that is on ends the tests."""
+    first, *rest = variables
+    return ss.cpds.Split(first, {0: one_by_one(rest) if rest else [0.5, 0.5], 1: [0.1, 0.9]})
+
+
+def test_trees_that_test_in_many_orders_are_choices():
+    variables, roots = causes([f"c{i}" for i in range(20)], [])
+    mixed = ss.TreeCPD(ss.Discrete("x"), nested(variables, np.random.default_rng(0), 7), given=variables)
+    plain = ss.TreeCPD(ss.Discrete("y"), one_by_one(variables))
+    assert choices_of([*roots, mixed, plain]) == {"x"}
+    assert choices_of([*roots, plain]) == frozenset()
+
+
+def test_trees_over_dependent_causes_in_another_order_are_choices():
+    variables, chain = causes([f"c{i}" for i in range(40)], path(40))
+    mixed = [variables[i] for i in np.random.default_rng(0).permutation(40)]
+    assert choices_of([*chain, ss.TreeCPD(ss.Discrete("x"), one_by_one(mixed))]) == {"x"}
+    assert choices_of([*chain, ss.TreeCPD(ss.Discrete("x"), one_by_one(variables))]) == frozenset()
+
+
+def test_many_trees_with_the_same_tests_are_no_choices():
+    """Ten choices would be open at once, each among 41 leaves; so are ten gates, of two states."""
+    variables, roots = causes([f"c{i}" for i in range(40)], [])
+    trees = [ss.TreeCPD(ss.Discrete(f"x{k}"), one_by_one(variables)) for k in range(10)]
+    assert choices_of([*roots, *trees]) == frozenset()

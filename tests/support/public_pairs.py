@@ -11,12 +11,13 @@ from typing import Any
 from sepset.surface import MODULES, NAMESPACES, VERBS, homes
 
 TYPES = (
-    "BayesNet MarkovNet FactorGraph ChainGraph ChainComponent Model DAG UndirectedGraph MixedGraph Graph CPD TableCPD "
-    "LinearGaussian Factor DiscreteFactor Table SparseTable Gaussian GaussianMixture CanonicalGaussian CanonicalTable "
-    "Dataset Counts Moments Empirical Given Assignment Evidence Columns Posterior Engine View Classifier Procedure "
-    "Learner LearningMethod Fits Loss QuerySuite ObservabilityModel Mechanism Hiding FitResult Observed MapResult "
-    "Learned LearnedNetwork Constraints DependencyNet PAG Discretization MarginalsResult QueryResult MaxMarginalsResult "
-    "GraphElimination ClusterGraph ScoreTable StructurePosteriorResult Feature Drawing Baskets Recommender"
+    "BayesNet MarkovNet FactorGraph ChainGraph ChainComponent Model DAG UndirectedGraph MixedGraph Graph CPD "
+    "TableCPD LinearGaussian Factor DiscreteFactor Table SparseTable Gaussian GaussianMixture CanonicalGaussian "
+    "CanonicalTable Dataset Counts Moments Empirical Given Assignment Evidence Columns Posterior Engine View "
+    "Classifier Procedure Learner LearningMethod Fits Loss QuerySuite ObservabilityModel Mechanism Hiding "
+    "FitResult Observed MapResult Learned LearnedNetwork Constraints DependencyNet PAG Discretization "
+    "MarginalsResult QueryResult MaxMarginalsResult GraphElimination ClusterGraph ScoreTable "
+    "StructurePosteriorResult Feature Drawing Baskets Recommender"
 )
 """The types of what lists variables, states or parents in some order."""
 

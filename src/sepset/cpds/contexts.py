@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -69,15 +70,30 @@ class Partition:
         """The number of contexts."""
         return len(self.tested)
 
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The axes that are tested on the path to some leaf."""
+        return tuple(sorted({axis for path in self.tested for axis in path}))
+
+    @property
+    def is_read_once(self) -> bool:
+        """Whether no variable is tested in two places, so that the tests and the variables form a tree."""
+        found = Counter[int]()
+        nodes = [self.root]
+        while nodes:
+            node = nodes.pop()
+            if isinstance(node, Node):
+                found[node.axis] += 1
+                nodes += node.branches
+        return max(found.values(), default=0) <= 1
+
     def tests(self, variable: Discrete) -> bool:
         """Whether a variable is tested on the path to some leaf."""
-        axis = self.variables.index(variable)
-        return any(axis in path for path in self.tested)
+        return self.variables.index(variable) in self.axes
 
     def locate(self, rows: Columns, num_rows: int, owner: object) -> Ints:
         """The leaf of each row of codes."""
-        used = {axis for path in self.tested for axis in path}
-        codes = {axis: column(rows, self.variables[axis], num_rows, owner) for axis in used}
+        codes = {axis: column(rows, self.variables[axis], num_rows, owner) for axis in self.axes}
         leaves = np.zeros(num_rows, np.int64)
         _route(self.root, np.arange(num_rows), codes, leaves)
         return leaves
@@ -211,6 +227,45 @@ class Gates:
         """The factors for these distributions at the leaves."""
         pairs = zip(self.scopes, self.nodes, strict=True)
         return tuple(_gate_factor(scope, node, place, distributions) for scope, (node, place) in pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    r"""A tree as small factors over one hidden variable, the leaf that is reached.
+
+    $$P(x \mid \mathbf u) = \sum_\ell P(x \mid \ell) \prod_i 1[u_i \in \ell]$$
+
+    The sum over the leaves of any product of functions of single parents has no larger factor, whatever the order of
+    the tests, while gates may join all parents that several branches test.
+
+    >>> a, b, x = Discrete("a"), Discrete("b"), Discrete("x")
+    >>> Choice.of(x, Partition((a, b), Node(0, (0, 1), (0, Node(1, (0, 1), (1, 2)))))).leaf
+    Discrete('x(leaf)', (0, 1, 2))
+    """
+
+    leaf: Discrete
+    partition: Partition
+
+    @classmethod
+    def of(cls, child: Discrete, partition: Partition) -> Choice:
+        """The choice among the leaves of a tree."""
+        return cls(child.hidden("leaf", partition.num_leaves), partition)
+
+    @staticmethod
+    def entries(partition: Partition, states: int) -> int:
+        """The entries of all factors, counted without them.
+
+        >>> a, b = Discrete("a"), Discrete("b")
+        >>> Choice.entries(Partition((a, b), Node(0, (0, 1), (0, Node(1, (0, 1), (1, 2))))), 2)
+        18
+        """
+        return partition.num_leaves * (states + sum(partition.variables[i].num_states for i in partition.axes))
+
+    def factors(self, child: Discrete, distributions: Floats) -> tuple[Table, ...]:
+        """The factors for these distributions at the leaves: where each parent reaches a leaf, and its distribution."""
+        of = self.partition
+        inside = (Table((of.variables[i], self.leaf), of.masks[i].T.astype(np.float64)) for i in of.axes)
+        return (*inside, Table((self.leaf, child), distributions))
 
 
 def _gate_factor(scope: tuple[Discrete, ...], node: Node, place: int, distributions: Floats) -> Table:

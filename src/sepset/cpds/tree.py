@@ -15,13 +15,14 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.display import Shown
 from sepset.base.frozen import fill
 from sepset.base.text import listing
-from sepset.cpds.contexts import Gates, Node, Partition, reordered, shown_tree
+from sepset.cpds.contexts import Choice, Gates, Node, Partition, reordered, shown_tree
 from sepset.cpds.cpd import ContextIndependence, ParameterBlock
 from sepset.cpds.discrete import MOST_ENTRIES, DiscreteCPD, check_rows, discrete_scope
 from sepset.cpds.multinomials import Rows
 from sepset.cpds.registry import Fields, registered
 from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Columns, Factor, Scope, num_entries
+from sepset.factors.chains import Line
 from sepset.factors.entries import row_of
 from sepset.factors.labels import name_of
 from sepset.factors.table import Table
@@ -34,6 +35,15 @@ Subtree: TypeAlias = "Split | Sequence[float] | Mapping[State, float] | Floats"
 
 GATE_PRICE = 4
 """The factor by which gates must be smaller than other forms to be chosen."""
+
+WIDE = 2**12
+"""The entries of a table from which on a network may prefer the choice among the contexts."""
+
+MOST_CHOICE = 2**22
+"""The most entries of the factors of a choice."""
+
+FormOfContexts: TypeAlias = Literal["table", "leaves", "gates", "choice"]
+"""What the factors of a CPD with contexts are."""
 
 MAX_DEPTH = 300
 """The largest depth of a tree in a file."""
@@ -60,10 +70,25 @@ class ContextCPD(DiscreteCPD):
     """A CPD with one distribution for each context of a partition of the joint states of its parents.
 
     Its factors are the table, or one per piece (a leaf of a tree, a rule), or gates over contexts: the smallest form.
+    A network in which the tests would join too many parents has it as the choice among the contexts.
     """
 
-    __slots__ = ()
+    __slots__ = ("is_choice",)
     partition: Partition
+    is_choice: bool
+
+    def _init(self, child: Discrete, given: object, block: ParameterBlock | str | None) -> None:
+        super()._init(child, given, block)
+        fill(self, is_choice=False)
+
+    def along(self, line: Line) -> Self:
+        """The same CPD, as a choice if the line says so."""
+        return self._with(is_choice=True) if self.child.name in line.choices and not self.is_choice else self
+
+    @property
+    def can_choose(self) -> bool:
+        """Whether it is large enough that a network compares its form with the choice among the contexts."""
+        return num_entries(self.scope) > WIDE and self._sizes()["choice"] <= MOST_CHOICE
 
     @abstractmethod
     def _distributions(self) -> Floats:
@@ -82,26 +107,38 @@ class ContextCPD(DiscreteCPD):
 
     @property
     def auxiliaries(self) -> tuple[Discrete, ...]:
-        """The gates of the contexts, if these are too deep for one factor per piece; else empty."""
-        return self._gates().auxiliaries if self._form() == "gates" else ()
+        """The gates of the contexts, or which of them it is, if these are too deep for one factor per piece."""
+        form = self._form()
+        if form == "choice":
+            return (self._choice().leaf,)
+        return self._gates().auxiliaries if form == "gates" else ()
 
     def factors(self) -> tuple[Factor, ...]:
-        """The table; or one factor per piece; or gates over contexts: the smallest form."""
+        """The table; or one factor per piece; or gates over contexts; or the choice among these."""
         form = self._form()
         if form == "table":
             return super().factors()
+        if form == "choice":
+            return self._choice().factors(self.child, self._distributions())
         return self._gates().factors(self._distributions()) if form == "gates" else tuple(self._pieces())
 
     def _gates(self) -> Gates:
         return Gates.of(self.child, self.parents, self.partition.root)
 
-    def _form(self) -> Literal["table", "leaves", "gates"]:
-        return smallest_form(**self._sizes())
+    def _choice(self) -> Choice:
+        return Choice.of(self.child, self.partition)
+
+    def _form(self) -> FormOfContexts:
+        sizes = self._sizes()
+        choice = sizes.pop("choice")
+        form = smallest_form(**sizes)
+        return "choice" if self.is_choice and choice <= MOST_CHOICE and form != "table" else form
 
     def _sizes(self) -> dict[str, int]:
         cards = [parent.num_states for parent in self.parents]
         gates = Gates.entries(cards, self.child.num_states, self.partition.root)
-        return {"table": num_entries(self.scope), "leaves": self._piece_entries(), "gates": gates}
+        choice = Choice.entries(self.partition, self.child.num_states)
+        return {"table": num_entries(self.scope), "leaves": self._piece_entries(), "gates": gates, "choice": choice}
 
     @property
     def is_tabled(self) -> bool:

@@ -41,6 +41,7 @@ class Line:
 
     Attributes:
         places: of the variables, each a different one.
+        choices: the children whose contexts become the choice of one rather than gates.
 
     >>> causes = [Discrete("cause 10"), Discrete("cause 9"), Discrete("age")]
     >>> Line().order(causes), Line({"cause 9": 0, "age": 1}).order(causes)
@@ -48,9 +49,10 @@ class Line:
     """
 
     places: Mapping[str, int] = field(default_factory=dict)
+    choices: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
-        return bool(self.places)
+        return bool(self.places) or bool(self.choices)
 
     def order(self, variables: Sequence[Discrete]) -> list[int]:
         """The positions of some variables along the line."""

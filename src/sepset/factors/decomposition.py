@@ -131,12 +131,15 @@ class Decomposable(Protocol):
 
 
 def defined_last(factors: Sequence[Factor], auxiliaries: Sequence[Discrete]) -> dict[Discrete, tuple[AnyVariable, ...]]:
-    """The inputs of each auxiliary, which is defined by the factor that has it last: the others in its scope.
+    """The inputs of each auxiliary, which is defined by the factors that have it last: the others in their scopes.
 
     >>> from sepset.factors.table import Table
     >>> a, b, both = (Discrete(name) for name in ("a", "b", "both"))
     >>> defined_last([Table((a, b, both), np.eye(2)[[[0, 0], [0, 1]]])], [both])[both] == (a, b)
     True
     """
-    homes = {factor.scope[-1]: factor.scope[:-1] for factor in factors if factor.scope}
-    return {auxiliary: homes[auxiliary] for auxiliary in auxiliaries if auxiliary in homes}
+    homes: dict[AnyVariable, dict[AnyVariable, None]] = {}
+    for factor in factors:
+        if factor.scope:
+            homes.setdefault(factor.scope[-1], {}).update(dict.fromkeys(factor.scope[:-1]))
+    return {auxiliary: tuple(homes[auxiliary]) for auxiliary in auxiliaries if auxiliary in homes}

@@ -23,6 +23,7 @@ from sepset.cpds.cpd import CPD, ParameterBlock, with_block
 from sepset.cpds.parameters import AnyParameters, PriorTerm
 from sepset.errors import ArgumentError, ModelError, NotApplicable
 from sepset.factors.algebra import Columns
+from sepset.factors.chains import Line
 from sepset.factors.labels import name_of
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import VariableLike
@@ -165,8 +166,9 @@ class Blocks:
         Args:
             columns: the rows, missing codes -1 and missing numbers NaN; none where all variables are discrete.
         """
+        chosen = template.along(Line(choices=template.line.choices))  # whose factors are those of the engine
         with uncollected():
-            forms: list[AnyParameters] = [cpd.parameters.for_rows(columns) for cpd in template.cpds]
+            forms: list[AnyParameters] = [cpd.parameters.for_rows(columns) for cpd in chosen.cpds]
             members = _members(template)
         for block in members:
             for i in block[1:]:

@@ -21,6 +21,7 @@ from sepset.base.text import brief, listing, nearest
 from sepset.cpds.cpd import CPD
 from sepset.cpds.discrete import ChainedCPD
 from sepset.cpds.table import TableCPD
+from sepset.cpds.tree import ContextCPD
 from sepset.errors import ModelError, NotApplicable, ScopeError, SepsetError
 from sepset.factors.algebra import Columns, check_sizes
 from sepset.factors.chains import BY_NAME, LatePlaces, Line
@@ -28,7 +29,7 @@ from sepset.factors.labels import name_of
 from sepset.graphs.graph import DAG, UndirectedGraph, ancestors, moralize
 from sepset.graphs.pictures.sketch import Box, Sketch
 from sepset.models.drawing import BLANK, Drawing
-from sepset.models.lines import NARROW, line_through
+from sepset.models.lines import NARROW, choices_of, line_through
 from sepset.models.model import NamedModel, is_cpd
 from sepset.models.networkproblem import network_problem
 from sepset.problem import Problem
@@ -348,10 +349,10 @@ class BayesNet(NamedModel):
     @lazy
     def line(self) -> Line:
         """The line along which the chains of wide CPDs run, which depends on the other CPDs; empty without any."""
-        kinds = self._chained
+        kinds, choices = self._chained, choices_of(self.cpds)
         if not kinds or not any(type(cpd) in kinds and len(cpd.parents) > NARROW for cpd in self.cpds):
-            return BY_NAME
-        return Line(LatePlaces(self._places_in_line))
+            return Line(choices=choices) if choices else BY_NAME
+        return Line(LatePlaces(self._places_in_line), choices)
 
     def _places_in_line(self) -> Mapping[str, int]:
         is_sorted = bool((np.diff(self.dag.topological_ids) > 0).all())
@@ -363,8 +364,8 @@ class BayesNet(NamedModel):
         return self.variables.found_places([v for cpd in self.cpds for v in cpd.parents])
 
     def along(self, line: Line) -> BayesNet:
-        """The network with its chains along a line; those that have one keep it."""
-        kinds = self._chained if line else ()
+        """The network with its chains along a line, and its choices; those that have one keep it."""
+        kinds = self._lined if line else ()
         return self.with_parameters(c.along(line) if type(c) in kinds else c for c in self.cpds) if kinds else self  # type: ignore[attr-defined]
 
     @lazy
@@ -373,12 +374,18 @@ class BayesNet(NamedModel):
         return frozenset(kind for kind in set(map(type, self.cpds)) if issubclass(kind, ChainedCPD))
 
     @lazy
+    def _lined(self) -> frozenset[type]:
+        """The kinds of its CPDs whose factors depend on the other CPDs."""
+        contexts = {kind for kind in set(map(type, self.cpds)) if issubclass(kind, ContextCPD)}
+        return self._chained | contexts
+
+    @lazy
     def lined_up(self) -> BayesNet:
         """The network with its chains along its line: the factors of its problem are those of these CPDs."""
-        return self.along(self.line) if self._chained else self
+        return self.along(self.line) if self._lined else self
 
     def _build(self) -> Problem:
-        if not self._chained:
+        if not self._lined:
             return network_problem(self.variables, self.cpds)
         return network_problem(self.variables, self.lined_up.cpds, self._parent_places)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -10,11 +11,16 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Ints
 from sepset.cpds.cpd import CPD
 from sepset.cpds.discrete import ChainedCPD
+from sepset.cpds.tree import ContextCPD
+from sepset.errors import TooLarge
 from sepset.factors.algebra import AnyVariable
 from sepset.factors.chains import BY_NAME, Line, by_name
 from sepset.graphs.csr import pairs_within_rows
+from sepset.graphs.graph import UndirectedGraph
 from sepset.graphs.lines import line_of
+from sepset.graphs.ordering import MinFill, elimination_order
 from sepset.variables.universe import Universe
+from sepset.variables.variable import Discrete
 
 NARROW = 2
 """The number of parents up to which a CPD is a table rather than a chain."""
@@ -58,6 +64,46 @@ def line_through(cpds: Sequence[CPD], known: tuple[Universe, Ints] | None = None
     ends, members = start.tolist(), number[chains]
     places = line_of(pairs, [members[i:j] for i, j in itertools.pairwise(ends)], num)
     return Line({names[i]: place for place, i in enumerate(np.argsort(places[: len(names)], kind="stable").tolist())})
+
+
+def choices_of(cpds: Sequence[CPD]) -> frozenset[str]:
+    """The children whose contexts are better the choice of one than gates, by the sizes of all cliques of the network.
+
+    The gates of a tree of tests join parents that different branches test. They are compared with choices for all
+    CPDs of many contexts, and for those alone that test some parent twice. Those that are choices stay so.
+
+    Cost: three elimination orders if there are such CPDs, else nothing.
+    Guarantee: heuristic, deterministic.
+    Tested by: models/test_lines.py::test_trees_that_test_in_many_orders_are_choices
+
+    >>> choices_of([])
+    frozenset()
+    """
+    known = {kind for kind in set(map(type, cpds)) if issubclass(kind, ContextCPD)}
+    found = [cpd for cpd in cpds if type(cpd) in known and isinstance(cpd, ContextCPD)]
+    wide = [cpd for cpd in found if not cpd.is_choice and cpd.can_choose]
+    kept = frozenset(cpd.child.name for cpd in found if cpd.is_choice)
+    if not wide:
+        return kept
+    every = kept.union(cpd.child.name for cpd in wide)
+    some = kept.union(cpd.child.name for cpd in wide if not cpd.partition.is_read_once)
+    return min(dict.fromkeys((kept, some, every)), key=lambda chosen: _total_size(cpds, chosen))
+
+
+def _total_size(cpds: Sequence[CPD], chosen: frozenset[str]) -> float:
+    """The entries of all cliques of a network with these choices; infinite if there are too many members."""
+    line, scopes = Line(choices=chosen), list[Sequence[AnyVariable]]()
+    for cpd in cpds:
+        if isinstance(cpd, ChainedCPD) and len(cpd.parents) > NARROW:
+            scopes += [(parent, cpd.child) for parent in cpd.parents]
+        else:
+            scopes += _scopes(cpd.along(line) if isinstance(cpd, ContextCPD) else cpd)
+    cards = {v.name: v.num_states if isinstance(v, Discrete) else 1 for scope in scopes for v in scope}
+    pairs = {(a.name, b.name) for scope in scopes for a, b in itertools.combinations(scope, 2)}
+    try:
+        return float(sum(elimination_order(UndirectedGraph(cards, pairs), cards, method=MinFill()).sizes))
+    except (TooLarge, OverflowError):
+        return math.inf
 
 
 def _looked_up(cpds: Sequence[CPD]) -> tuple[Universe, Ints]:

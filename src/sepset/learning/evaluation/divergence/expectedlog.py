@@ -14,13 +14,15 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.cpds.cpd import CPD
 from sepset.cpds.discrete import ChainedCPD
+from sepset.cpds.tree import ContextCPD
 from sepset.engine.bound import Bound
 from sepset.engine.expectedcounts import part_marginals
 from sepset.factors.algebra import Factor
+from sepset.factors.chains import Line
 from sepset.factors.decomposition import Decomposition
 from sepset.inference.method import dense
 from sepset.models.bayesnet import BayesNet
-from sepset.models.lines import line_through
+from sepset.models.lines import choices_of, line_through
 from sepset.semiring import MAX
 
 
@@ -51,9 +53,10 @@ def expected_log(engine: Bound, cpd: CPD) -> float:
 
     Cost: one calibration, with the auxiliaries of the conditional among the variables.
     """
-    if isinstance(cpd, ChainedCPD) and isinstance(engine.model, BayesNet):
+    if isinstance(cpd, ChainedCPD | ContextCPD) and isinstance(engine.model, BayesNet):
         above = [engine.model.cpd(name) for name in engine.model.dag.topological_order]
-        cpd = cpd.along(line_through([*above, cpd]))
+        chains = isinstance(cpd, ChainedCPD)
+        cpd = cpd.along(line_through([*above, cpd]) if chains else Line(choices=choices_of([*above, cpd])))
     parts: Decomposition = cpd.decomposed({}, MAX)  # type: ignore[attr-defined]  # discrete
     pairs = zip(part_marginals(engine, parts), parts.filled, strict=True)
     return math.fsum(_product(weights, factor) for weights, factor in pairs)
