@@ -43,7 +43,7 @@ MOST_CHOICE = 2**22
 """The most entries of the factors of a choice."""
 
 FormOfContexts: TypeAlias = Literal["table", "leaves", "gates", "choice"]
-"""What the factors of a CPD with contexts are."""
+"""The ways to write a CPD with contexts as factors."""
 
 MAX_DEPTH = 300
 """The largest depth of a tree in a file."""
