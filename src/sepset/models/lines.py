@@ -98,12 +98,18 @@ def _total_size(cpds: Sequence[CPD], chosen: frozenset[str]) -> float:
             scopes += [(parent, cpd.child) for parent in cpd.parents]
         else:
             scopes += _scopes(cpd.along(line) if isinstance(cpd, ContextCPD) else cpd)
-    cards = {v.name: v.num_states if isinstance(v, Discrete) else 1 for scope in scopes for v in scope}
-    pairs = {(a.name, b.name) for scope in scopes for a, b in itertools.combinations(scope, 2)}
+    states = [[v for v in scope if isinstance(v, Discrete)] for scope in scopes]
+    cards = {v.name: v.num_states for scope in states for v in scope}
+    pairs = {(a.name, b.name) for scope in states for a, b in _neighbors(scope)}
     try:
         return float(sum(elimination_order(UndirectedGraph(cards, pairs), cards, method=MinFill()).sizes))
     except (TooLarge, OverflowError):
         return math.inf
+
+
+def _neighbors(scope: Sequence[Discrete]) -> Iterable[tuple[Discrete, Discrete]]:
+    """The pairs of a scope, only neighbors of a long one."""
+    return itertools.combinations(scope, 2) if len(scope) <= MOST_JOINED else itertools.pairwise(scope)
 
 
 def _looked_up(cpds: Sequence[CPD]) -> tuple[Universe, Ints]:
