@@ -673,7 +673,7 @@ def independence(w: World) -> Any:
     return [(one.statistic, one.p_value) for one in found], edges
 
 
-ITEMS = "bread milk beer chips wine tea".split()
+ITEMS = ["bread", "milk", "beer", "chips", "wine", "tea"]
 
 
 def shop(orders: Orders, salt: str, num_users: int) -> ss.recommend.Baskets:

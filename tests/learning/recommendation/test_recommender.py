@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 import sepset as ss
-from sepset.learning.recommendation.baselines import Popularity
+from sepset.learning.recommendation.baselines import Popularity, Similarity
 from sepset.learning.recommendation.baskets import Baskets
 from sepset.learning.recommendation.recommender import Recommender, top
 
@@ -63,6 +63,17 @@ def test_your_own() -> None:
 
     assert Last().recommend(["c"], k=1).items == (("b",),)
     assert repr(Last()) == "Recommender(3 items; 'last')"
+
+
+def test_scores_of_baskets_whose_items_are_in_another_order() -> None:
+    """Two users have milk, one of them bread and one beer: each cosine is 1 divided by the root of 2 times 1."""
+    fitted = Similarity().fit(Baskets([["milk", "bread"], ["milk", "beer"], []], ["milk", "bread", "beer"]))
+    expected = {"milk": 0.0, "bread": 1 / np.sqrt(2), "beer": 1 / np.sqrt(2)}
+    for items in (["milk", "bread", "beer"], ["beer", "milk", "bread"]):
+        asked = Baskets([["milk"]], items)
+        assert dict(zip(fitted.items, fitted.scores(asked)[0], strict=True)) == pytest.approx(expected)
+        ((_, ranked),) = fitted.ranked_parts(asked)
+        assert dict(zip(fitted.items, ranked[0], strict=True)) == pytest.approx({**expected, "milk": -np.inf})
 
 
 def test_refusals() -> None:
