@@ -384,6 +384,9 @@ class Problem:
 
     def scope(self, number: int) -> tuple[int, ...]:
         """The variable positions of one factor."""
+        if not isinstance(self.blocks, tuple) and number >= 0:  # known before the factors are made
+            start, members = self.scopes
+            return tuple(members[start[number] : start[number + 1]].tolist())
         block, place = self._home(number)
         return tuple(self.blocks[block].scopes[place].tolist())
 

@@ -95,9 +95,10 @@ def test_links_are_made_when_they_are_read(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def tabled(rng: np.random.Generator) -> ss.BayesNet:
-    """Trees, rules, functions, logistic and softmax CPDs, each with a smallest form that is its table."""
+    """Trees, rules, functions, softmax and noisy CPDs, each with a smallest form that is its table."""
     a, b, c = (ss.Discrete(name) for name in "abc")
     t, r, f, g, s = (ss.Discrete(name, n) for name, n in (("t", 2), ("r", 2), ("f", 2), ("g", 7), ("s", 3)))
+    n, m = ss.Discrete("n"), ss.Discrete("m", 3)
     last = ss.cpds.Split(c, {0: [0.9, 0.1], 1: [0.5, 0.5]})
     split = ss.cpds.Split(a, {0: [0.3, 0.7], 1: ss.cpds.Split(b, {0: [0.2, 0.8], 1: last})})
     rules = [({a: 0, r: 0}, 0.3), ({a: 0, r: 1}, 0.7), ({a: 1, b: 0, r: 0}, 0.9), ({a: 1, b: 0, r: 1}, 0.1)]
@@ -108,6 +109,8 @@ def tabled(rng: np.random.Generator) -> ss.BayesNet:
         ss.DeterministicCPD(f, lambda x, y: x ^ y, given=(t, r)),
         ss.DeterministicCPD(g, lambda x, y, z: x + y + z, given=(t, r, f)),
         ss.LogisticCPD(s, {v: rng.normal(size=(v.num_states, 3)) for v in (t, f, c)}, bias=[0.0, 0.1, 0.2]),
+        ss.NoisyOr(n, dict.fromkeys((t, f, c), 0.4), leak=0.1),
+        ss.NoisyMax(m, {a: [[1.0, 0.0, 0.0], [0.5, 0.3, 0.2]]}, leak=[0.9, 0.1, 0.0]),
     )
 
 
@@ -118,6 +121,7 @@ def test_tables_of_other_forms_are_made_when_they_are_read(monkeypatch: pytest.M
     problem = net.problem()
     problem.relevant([0], [3])
     assert problem.scopes[0][-1] == sum(len(cpd.scope) for cpd in net.cpds)
+    assert [len(problem.scope(i)) for i in range(len(net.cpds))] == [len(cpd.scope) for cpd in net.cpds]
     assert not made
     for number, (cpd, part) in enumerate(zip(net.cpds, parts, strict=True)):
         assert cpd.is_tabled

@@ -17,6 +17,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -117,9 +118,7 @@ class Influences:
 
     def num_levels(self, most: float = math.inf) -> int:
         """The levels of the running maxima; zero if the table stores fewer values, or the chain more than `most`."""
-        k, cards = len(self.leak), [*map(len, self.effects)]
-        longest = _chain_entries(k, cards, min(cards, default=0))
-        return k if len(cards) > 1 and longest < k * math.prod(cards) and longest <= most else 0
+        return _num_levels(len(self.leak), tuple(map(len, self.effects)), most)
 
     def chain_entries(self, parents: tuple[Discrete, ...], order: Sequence[int]) -> int:
         """The entries of the chain's factors, with parents in this order."""
@@ -382,6 +381,13 @@ def _under_all(levels: Floats, effects: Sequence[Floats]) -> Floats:
 def _acted_on(levels: Floats, effect: Floats) -> Floats:
     """The distributions of a maximum with one more contribution; levels are the last axis of both."""
     return np.asarray(levels * np.cumsum(effect, axis=-1) + effect * _below(levels))
+
+
+@lru_cache(maxsize=2**10)
+def _num_levels(k: int, cards: tuple[int, ...], most: float) -> int:
+    """The levels of a chain of maxima over parents with so many states, if it is smaller than the table and `most`."""
+    longest = _chain_entries(k, cards, min(cards, default=0))
+    return k if len(cards) > 1 and longest < k * math.prod(cards) and longest <= most else 0
 
 
 def _chain_entries(k: int, cards: Sequence[int], first: int) -> int:

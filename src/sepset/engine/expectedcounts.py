@@ -71,11 +71,11 @@ def _has_tables(engine: Bound, cpds: Sequence[CPD]) -> bool:
     problem = engine.prepared.problem
     if not problem.variables.all_discrete or problem.num_factors != len(engine.model.variables):
         return False
-    scopes = [problem.variables.ids(cpd.scope) for cpd in cpds]
-    return all(
-        group.factors == (i,) and problem.scope(i) == tuple(scope)
-        for i, (group, scope) in enumerate(zip(problem.conditionals, scopes, strict=True))
-    )
+    if any(group.factors != (i,) for i, group in enumerate(problem.conditionals)):
+        return False
+    start, members = problem.scopes
+    places = problem.variables.found_places([v for cpd in cpds for v in cpd.scope])
+    return bool(np.array_equal(np.diff(start), [len(cpd.scope) for cpd in cpds]) and np.array_equal(members, places))
 
 
 def _with_families(engine: Bound, scopes: Sequence[Scope]) -> tuple[Prepared, int]:

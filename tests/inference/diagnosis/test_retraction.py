@@ -88,3 +88,14 @@ def test_real_findings_are_retracted_one_by_one():
 
 def test_no_findings():
     assert len(ss.prepare(ss.datasets.load("student")).retracted_marginals(given={})) == 0
+
+
+def test_no_copies_are_made_for_a_tree_that_is_hopeless(monkeypatch):
+    """The graph of 5,000 variables tells; each finding is then asked about by itself, which is refused."""
+    rng, names = np.random.default_rng(0), [f"v{i}" for i in range(5000)]
+    edges = [(names[p], names[i]) for i in range(3, 5000) for p in rng.choice(i, 3, replace=False).tolist()]
+    engine = ss.prepare(ss.BayesNet.random(ss.DAG(names, edges)))
+    monkeypatch.setattr(Copies, "of", None)
+    found = engine.retracted_marginals(given=dict.fromkeys(names[-5:], 1))
+    with pytest.raises(ss.TooLarge):
+        found["v4999"]

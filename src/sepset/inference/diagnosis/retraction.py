@@ -22,6 +22,7 @@ from sepset.inference.compiled.gradients import Derivatives, Gradient
 from sepset.inference.conflict import impossible, restrict
 from sepset.inference.diagnosis.soft import resolve_soft
 from sepset.inference.method import Prepared, dense, elimination_settings
+from sepset.inference.plan import refuse_minors
 from sepset.problem import ConditionalGroup, Problem
 from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Universe
@@ -145,8 +146,10 @@ class RetractionTree:
 
     def __init__(self, prepared: Prepared, observed: tuple[int, ...], weighted: tuple[int, ...]) -> None:
         self._prepared, self._observed, self._weighted = prepared, observed, weighted
-        self._copies = Copies.of(prepared.problem, sorted({*observed, *weighted}))
-        self._derivatives = Derivatives(self._copies.problem, *elimination_settings(prepared.method))
+        originals, (order, memory) = sorted({*observed, *weighted}), elimination_settings(prepared.method)
+        refuse_minors(prepared.problem, originals, (), max(memory, 1))  # in the tree they are hidden
+        self._copies = Copies.of(prepared.problem, originals)
+        self._derivatives = Derivatives(self._copies.problem, order, memory)
 
     @lazy
     def is_worthwhile(self) -> bool:

@@ -35,13 +35,15 @@ def is_same(p: CPD, q: CPD) -> bool:
     >>> is_same(NoisyOr(x, {a: 0.5}), NoisyOr(x, {a: 0.5})), is_same(NoisyOr(x, {a: 0.5}), NoisyOr(x, {a: 0.4}))
     (True, False)
     """
+    if p is q:
+        return True
     if type(p) is not type(q) or p.child != q.child or {*p.scope} != {*q.scope}:
         return False
-    q = q if p.scope == q.scope else q.parameters.over(p.scope)
-    if p.parameters.form != q.parameters.form:
+    ours, theirs = p.parameters, (q if p.scope == q.scope else q.parameters.over(p.scope)).parameters
+    if ours.form != theirs.form:
         return False
-    ours, theirs = p.parameters.arrays, q.parameters.arrays
-    return all(np.array_equal(array, theirs[name]) for name, array in ours.items())
+    found = theirs.arrays
+    return all(np.array_equal(array, found[name]) for name, array in ours.arrays.items())
 
 
 def expected_log(engine: Bound, cpd: CPD) -> float:
