@@ -13,6 +13,7 @@ from sepset.cpds import discrete
 from sepset.cpds.influences import Influences
 from sepset.inference.forms import PreparedForms
 from sepset.inference.method import Prepared, prepare
+from sepset.variables.evidence import Evidence
 from support.tolerances import CLOSE, STANDARD_ERRORS
 
 METHODS = [
@@ -167,6 +168,16 @@ def test_draws_have_the_joint_distribution(threshold, given):
         expected = expected / expected.sum()
         shares = np.bincount(np.ravel_multi_index(codes[:, pair].T, cards), minlength=np.prod(cards)) / num
         assert (np.abs(shares - expected) <= STANDARD_ERRORS * np.sqrt(expected * (1 - expected) / num) + 1e-12).all()
+
+
+def test_all_factors_are_needed_where_all_variables_are_asked_for_or_observed():
+    net = network()
+    forms, names = ss.prepare(net).prepared, net.variables.names
+    problem = net.problem()
+    for seen in ([], [0], [len(names) - 1, 1]):
+        over = [v for v in range(len(names)) if v not in seen]
+        needed = problem.relevant(over, seen, constants=True).factors
+        assert forms._relevant(over, Evidence(dict.fromkeys(seen, 0))) == frozenset(needed)
 
 
 def test_permuted_parents_and_cpds_change_nothing(threshold):

@@ -22,6 +22,7 @@ from sepset.inference.plan import (
     interaction_graph,
     refuse_contexts,
     refuse_cores,
+    refuse_maxima,
     refuse_minors,
     refuse_sums,
 )
@@ -344,7 +345,7 @@ def test_a_hopeless_network_is_refused_without_compiled_kernels(monkeypatch):
     edges = {(names[p], names[i]) for i, above in enumerate(parents) for p in above if i}
     wide = ss.BayesNet.random(ss.DAG(names, sorted(edges)))
     tree = ss.BayesNet.random(ss.DAG(names, [(names[above[0]], names[i]) for i, above in enumerate(parents) if i]))
-    monkeypatch.setattr("sepset.inference.compiled.engine.are_loaded", lambda: False)
+    monkeypatch.setattr("sepset.inference.plan.are_loaded", lambda: False)
     monkeypatch.setattr("sepset.inference.plan.symbolic_elimination", None)
     engine = ss.prepare(wide, method=SMALL)
     seen = dict.fromkeys(names[1000:1199], 1)
@@ -353,7 +354,7 @@ def test_a_hopeless_network_is_refused_without_compiled_kernels(monkeypatch):
         with pytest.raises(TooLarge, match="as a part of"):
             ask(given=seen)
     monkeypatch.undo()
-    monkeypatch.setattr("sepset.inference.compiled.engine.are_loaded", lambda: False)
+    monkeypatch.setattr("sepset.inference.plan.are_loaded", lambda: False)
     assert ss.prepare(wide).query("v2").values.sum() == pytest.approx(1.0)
     assert ss.prepare(tree).query("v1199").values.sum() == pytest.approx(1.0)
 
@@ -389,7 +390,7 @@ def noisy_findings(rng, num_causes, num_findings, num_parents):
 def test_sums_before_maxima_are_refused_only_if_every_order_needs_it(monkeypatch):
     monkeypatch.setattr(prices, "HOPELESS_FACTOR", 1)
     monkeypatch.setattr(prices, "VARIABLES_OF_MINORS", 0)
-    rng, num_refused = np.random.default_rng(5), 0
+    rng, num_refused = np.random.default_rng(5), {refuse_sums: 0, refuse_maxima: 0}
     for _ in range(3):
         net = noisy_findings(rng, 6, 4, 4)
         problem, ids = net.problem(), dict(zip([v.name for v in net.variables], range(10), strict=True))
@@ -399,16 +400,17 @@ def test_sums_before_maxima_are_refused_only_if_every_order_needs_it(monkeypatch
             over, observed = [ids[v] for v in asked], [ids[f"f{i}"] for i in range(seen)]
             children = {*range(6), *(ids[f"f{i}"] for i in range(left))}
             owners = {n: g.child for g in problem.conditionals for n in g.factors}
-            inside = [{*row} - {*over, *observed} for n, row in enumerate(rows) if owners[n] in children]
-            edges = {(str(a), str(b)) for row in inside for a, b in itertools.combinations(sorted(row), 2)}
-            width = ss.graphs.treewidth(ss.UndirectedGraph(sorted({v for e in edges for v in e}), sorted(edges)))
-            for least in range(1, 6):
-                try:
-                    refuse_sums(problem, over, observed, 8 * 2**least)
-                except TooLarge:
-                    assert width >= least
-                    num_refused += 1
-    assert num_refused > 10
+            for refuse, without in ((refuse_sums, {*over, *observed}), (refuse_maxima, {*observed})):
+                inside = [{*row} - without for n, row in enumerate(rows) if owners[n] in children]
+                edges = {(str(a), str(b)) for row in inside for a, b in itertools.combinations(sorted(row), 2)}
+                width = ss.graphs.treewidth(ss.UndirectedGraph(sorted({v for e in edges for v in e}), sorted(edges)))
+                for least in range(1, 6):
+                    try:
+                        refuse(problem, over, observed, 8 * 2**least)
+                    except TooLarge:
+                        assert width >= least
+                        num_refused[refuse] += 1
+    assert min(num_refused.values()) > 10
 
 
 def test_best_causes_and_sensitivity_are_refused_before_any_chain_is_made(monkeypatch):
@@ -426,6 +428,32 @@ def test_best_causes_and_sensitivity_are_refused_before_any_chain_is_made(monkey
     monkeypatch.setattr("sepset.models.lines.line_of", None)
     with pytest.raises(TooLarge, match="Every elimination order"):
         ss.sensitivity(net, "c0", state=1, given=seen)
+
+
+def test_best_values_of_many_chains_are_refused_before_any_is_made(monkeypatch):
+    rng, v = np.random.default_rng(0), [ss.Discrete(f"v{i}") for i in range(2000)]
+    causes = [{v[j]: 0.5 for j in rng.choice(i, 4, replace=False).tolist()} for i in range(4, len(v))]
+    effects = [ss.NoisyOr(child, given, leak=0.1) for child, given in zip(v[4:], causes, strict=True)]
+    net = ss.BayesNet(*(ss.TableCPD(cause, [0.6, 0.4]) for cause in v[:4]), *effects)
+    monkeypatch.setattr(prices, "HOPELESS_FACTOR", 2.0**-16)
+    for made in ("cpds.influences.Influences.chain", "cpds.influences.Influences.products", "models.lines.line_of"):
+        monkeypatch.setattr(f"sepset.{made}", None)
+    for ask in (partial(ss.map_assignment, k=3), ss.max_marginals, ss.map_assignment):
+        with pytest.raises(TooLarge, match="Every elimination order"):
+            ask(net, method=ss.CliqueTree())
+
+
+def test_several_states_count_for_what_is_refused():
+    """With four states each, half as many neighbors have as many joint states."""
+    edges = np.array([(i, j) for j in range(1200) for i in range(max(0, j - 25), j)])
+    few, more = (ss.Discrete.array("v", 1200, states=num) for num in (2, 4))
+    for variables in (few, more):
+        net = ss.MarkovNet(ss.potentials.over_scopes(edges, ss.potentials.Potts(0.5), array=variables))
+        if variables is few:  # 2^26 entries fit
+            refuse_minors(net.problem(), None, (), 2**33)
+            continue
+        with pytest.raises(TooLarge, match="Every elimination order"):
+            refuse_minors(net.problem(), None, (), 2**33)
 
 
 SMALL = ss.CliqueTree(memory=2**16)

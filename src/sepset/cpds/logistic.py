@@ -238,7 +238,7 @@ class LogisticCPD(ChainedCPD):
         """
         total = largest = 0
         for weights in self.weights:
-            added = _num_odds(weights) - 1
+            added = _num_odds(weights) - 1  # or more
             total, largest = total + added, max(largest, added)
             if 1 + total - largest > most:
                 return False
@@ -548,14 +548,12 @@ def _odds(weights: Floats) -> Floats:
 
 
 def _num_odds(weights: Floats) -> int:
-    """The number of distinct log-odds of the states of a parent, up to rounding.
+    """The number of distinct log-odds of the states of a parent, up to rounding; of the child's second state alone.
 
     >>> _num_odds(np.array([[0.0, 1.0], [2.0, 3.0], [0.0, 0.5]]))
     2
     """
-    if weights.shape[1] == 2:
-        return len({round(one - first, 12) for first, one in weights.tolist()})
-    return len({tuple([round(number - row[0], 12) for number in row]) for row in weights.tolist()})
+    return len({round(row[-1] - row[0], 12) for row in weights[:, :2].tolist()})
 
 
 def _is_flat(weights: Floats) -> bool:

@@ -572,6 +572,8 @@ class PreparedForms:
         asked, observed, touched = tuple(targets), evidence.observed, tuple(evidence.weighted)
 
         def make() -> frozenset[int]:
+            if {*asked, *observed}.issuperset(range(self.problem.num_visible)):  # no conditional is barren
+                return frozenset(range(self.problem.num_factors))
             return frozenset(self.problem.relevant(asked, observed, touched=touched, constants=True).factors)
 
         return self._needed.get((asked, observed, touched), make)

@@ -40,7 +40,7 @@ from sepset.inference.method import (
     prepare,
 )
 from sepset.inference.plan import make_plan
-from sepset.inference.rewriting import FormParts, codes_of, given_by_variable
+from sepset.inference.rewriting import FormParts, codes_of, given_by_variable, have_small_tables
 from sepset.problem import ConditionalGroup, Form, Problem
 from sepset.semiring import MAX, SUM, Semiring
 from sepset.variables.evidence import Evidence
@@ -484,7 +484,10 @@ def foresee(prepared: Prepared | None, asked: AskedForms) -> None:
     if prepared is not None and can(prepared, ForeseesSums) and not asked.evidence.weights:
         groups, forms, known = asked.problem.conditionals, asked.problem.forms, asked.evidence.codes
         children = [groups[forms[i].group].child for i in asked.mixed]
-        prepared.refuse_sums(asked.over, asked.evidence.observed, [v for v in children if v in known])
+        apart = [v for v in children if v in known]
+        prepared.refuse_sums(asked.over, asked.evidence.observed, apart)
+        if asked.problem.num_visible >= costs.VARIABLES_OF_MINORS and have_small_tables(asked.problem):
+            prepared.refuse_maxima(asked.over, asked.evidence.observed, apart)  # else a search needs no tables
 
 
 def with_sums(problem: Problem, numbers: Iterable[int], known: Collection[int]) -> list[int]:

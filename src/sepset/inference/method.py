@@ -298,7 +298,7 @@ def elimination_settings(method: Method) -> tuple[OrderingMethod, int]:
 
 @runtime_checkable
 class ForeseesSums(Protocol):
-    """A prepared method that knows from the graph alone that sums before maxima are hopeless."""
+    """A prepared method that knows from the graph alone that maxima, or the sums before them, are hopeless."""
 
     def refuse_sums(self, over: Sequence[int], observed: Sequence[int], apart: Collection[int] = ()) -> None:
         """Raise if the sums over all variables but `over` and the observed ones need far more than the memory.
@@ -306,6 +306,9 @@ class ForeseesSums(Protocol):
         Args:
             apart: the children of conditionals that may have other factors than those of the problem.
         """
+
+    def refuse_maxima(self, over: Sequence[int], observed: Sequence[int], apart: Collection[int] = ()) -> None:
+        """The same for these sums and the maxima after them; chains may be tables."""
 
 
 @runtime_checkable

@@ -28,6 +28,7 @@ from sepset.graphs.ordering import GivenOrder, OrderingMethod, OrderingTask, ref
 from sepset.graphs.sweeps import side_by_side
 from sepset.graphs.symbolic import SymbolicElimination, symbolic_elimination
 from sepset.inference import costs
+from sepset.kernels.kernel import are_loaded
 from sepset.problem import Block, Problem, Relevant
 from sepset.variables.universe import Universe
 
@@ -377,6 +378,11 @@ def _hopeless(memory: int) -> int:
     return math.ceil(math.log2(costs.HOPELESS_FACTOR * max(memory, 1) / ENTRY_BYTES))
 
 
+def has_minors(problem: Problem) -> bool:
+    """Whether to look at minors of the graph first: they need no compiled kernels, and no line for long chains."""
+    return problem.num_visible > costs.VARIABLES_ALWAYS_PLANNED or len(problem.chains) > 0 or not are_loaded()
+
+
 def refuse_minors(
     problem: Problem, targets: Sequence[int] | None, observed: Collection[int], memory: int | None = None
 ) -> None:
@@ -402,15 +408,26 @@ def refuse_minors(
         return
     if num < len(problem.variables) and not (is_large and len(problem.chains)):
         return
-    part = problem.kept.get(MINORS, lambda: wide_minor(_needed_pairs(problem, None, ()), (), least), key=least)
+
+    def wide(asked: Sequence[int] | None, seen: Collection[int]) -> Ints:
+        return wide_minor(_needed_pairs(problem, asked, seen), asked or (), _least_neighbors(problem, least))
+
+    part = problem.kept.get(MINORS, lambda: wide(None, ()), key=least)
     if not len(part):
         return
     if targets is None and not is_large:  # any will do, as each is asked for: one that may have many ancestors
         targets = [g.child for g in problem.conditionals[-1:] if g.child not in observed]
     if targets is not None or len(observed):
-        part = wide_minor(_needed_pairs(problem, targets, observed), targets or (), least)
+        part = wide(targets, observed)
     if len(part) and (is_large or all(map(_is_positive, _blocks_of(problem, part)))):
         raise _too_wide(part, least, memory)
+
+
+def _least_neighbors(problem: Problem, least: int) -> int:
+    r"""The $k$ from which $k + 1$ variables, each with several states, have at least $2^l$ joint states."""
+    cards = problem.variables.cards
+    fewest = int(cards.min(where=cards > 1, initial=cards.max(initial=2)))
+    return math.ceil(least / math.log2(max(fewest, 2)))
 
 
 def _too_wide(part: Ints, least: int, memory: int | None) -> TooLarge:
@@ -438,16 +455,45 @@ def refuse_sums(
     Guarantee: only what every order needs is refused, if no zeros are left out.
     Tested by: inference/test_plan.py::test_sums_before_maxima_are_refused_only_if_every_order_needs_it
     """
+    if len(over) + len(observed) < problem.num_visible:
+        _refuse_rest(problem, over, observed, memory, apart, without=(*over, *observed))
+
+
+def refuse_maxima(
+    problem: Problem, over: Sequence[int], observed: Sequence[int], memory: int, apart: Collection[int] = ()
+) -> None:
+    """Raise if the sums and the maxima after them need tables far beyond the memory in every order, as minors show.
+
+    Args:
+        over: the variables of the maxima.
+        memory: the largest number of bytes of one table.
+        apart: the children of chains that may have other factors than a table, or than a chain through all parents.
+
+    Guarantee: only what every order needs is refused, if no zeros are left out.
+    Tested by: inference/test_plan.py::test_sums_before_maxima_are_refused_only_if_every_order_needs_it
+    """
+    _refuse_rest(problem, over, observed, memory, apart, without=tuple(observed))
+
+
+def _refuse_rest(
+    problem: Problem,
+    over: Sequence[int],
+    observed: Sequence[int],
+    memory: int,
+    apart: Collection[int],
+    without: tuple[int, ...],
+) -> None:
+    """Raise if what is left of a question about maxima without some variables has a hopeless part."""
     num, least = problem.num_visible, _hopeless(memory)
-    if not len(problem.chains) or num < max(least, costs.VARIABLES_OF_MINORS) or len(over) + len(observed) >= num:
+    if not len(problem.chains) or num < max(least, costs.VARIABLES_OF_MINORS):
         return
 
     def find() -> Ints:
         is_needed, is_kept = problem.ancestral((*over, *observed))[0], np.ones(len(problem.variables), bool)
-        is_needed[list(apart)], is_kept[[*over, *observed]] = False, False
-        return wide_minor(_family_pairs(problem, is_needed, is_kept), (), least)
+        is_needed[list(apart)], is_kept[list(without)] = False, False
+        return wide_minor(_family_pairs(problem, is_needed, is_kept), (), _least_neighbors(problem, least))
 
-    part = problem.kept.get(SUMS, find, key=(tuple(over), tuple(observed), tuple(apart), least))
+    part = problem.kept.get(SUMS, find, key=(tuple(over), tuple(observed), tuple(apart), without, least))
     if len(part):
         raise _too_wide(part, least, memory)
 

@@ -30,6 +30,7 @@ from sepset.problem import ConditionalGroup, Form, Problem
 from sepset.semiring import MAX, SUM, Semiring
 from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Universe
+from sepset.variables.variable import Discrete
 
 MOST_TABLED = 2**16
 """The largest table of a concave function that is maximized as one; the frontier of larger ones is searched."""
@@ -165,17 +166,29 @@ class FormParts:
     def has_none(self, i: int, codes: dict[AnyVariable, Any], semiring: Semiring) -> bool:
         """Whether a form has no factors at these codes that are small enough, or large tables of a concave function."""
         largest = self.largest(i, codes, semiring)
-        if largest == math.inf:
-            return True
-        return largest > MOST_TABLED and self.concave(i, {self._forms[i].source.scope[-1]: 0} | codes) is not None
+        if largest <= MOST_TABLED or largest == math.inf:
+            return largest == math.inf
+        return self.concave(i, {self._forms[i].source.scope[-1]: 0} | codes) is not None
 
     def concave(self, i: int, codes: Mapping[AnyVariable, Any]) -> Concave | None:
         """A form, whose child has a code, as a concave function of its other variables; None if it is not concave."""
         return self._concave.get((i, tuple(codes.items())), lambda: self._forms[i].source.concave(codes))
 
     def largest(self, i: int, codes: Mapping[AnyVariable, Any], semiring: Semiring) -> float:
-        """The entries of the largest factor of a form; infinite if it has none that are small enough."""
+        """The entries of the largest factor of a form, or of a table that is small enough; infinite if none are."""
+        free = [v for v in self._forms[i].source.scope if v not in codes]
+        if all(isinstance(v, Discrete) for v in free) and (table := num_entries(free)) <= MOST_TABLED:  # type: ignore[arg-type]
+            return float(table)  # its factors are no larger, and need not be made
         return self._largest.get(_key(i, codes, semiring), lambda: _largest(self._forms[i], codes, semiring))
+
+
+def have_small_tables(problem: Problem) -> bool:
+    """Whether all forms have small tables, whatever is observed of them; no table is made."""
+    start, members, _ = problem.families
+    bits = np.log2(np.maximum(problem.variables.cards, 1))[members] * (members < problem.num_visible)
+    sizes = np.bincount(np.repeat(np.arange(len(start) - 1), np.diff(start)), bits, len(start) - 1)
+    children = [problem.conditionals[form.group].child for form in problem.forms]
+    return bool((sizes[children] <= np.log2(MOST_TABLED)).all())
 
 
 def _key(i: int, codes: Mapping[AnyVariable, Any], semiring: Semiring) -> Hashable:

@@ -22,7 +22,7 @@ from sepset.inference.compiled.planner import Planner, Settings
 from sepset.inference.compiled.store import FactorStore
 from sepset.inference.conflict import impossible
 from sepset.inference.method import Answer, Best, Calibrated, EliminationMethod
-from sepset.inference.plan import EliminationPlan, JointPlan, refuse_sums
+from sepset.inference.plan import EliminationPlan, JointPlan, refuse_maxima, refuse_sums
 from sepset.problem import Problem
 from sepset.semiring import SUM, Semiring
 from sepset.variables.evidence import Evidence
@@ -107,8 +107,16 @@ class PreparedTables(TableEngine):
 
     def refuse_sums(self, over: Sequence[int], observed: Sequence[int], apart: Collection[int] = ()) -> None:
         """Raise if every order of the sums before maxima over `over` has tables far beyond the memory."""
-        memory = max(self.method.memory, 1) * len(self.problem.variables)
-        refuse_sums(self.problem, over, observed, memory, apart)
+        refuse_sums(self.problem, over, observed, self._memory_of_one, apart)
+
+    def refuse_maxima(self, over: Sequence[int], observed: Sequence[int], apart: Collection[int] = ()) -> None:
+        """Raise if every order of the sums and of the maxima after them has tables far beyond the memory."""
+        refuse_maxima(self.problem, over, observed, self._memory_of_one, apart)
+
+    @property
+    def _memory_of_one(self) -> int:
+        """The bytes that one table may have, where others are gone by then."""
+        return max(self.method.memory, 1) * len(self.problem.variables)
 
     def _summed_out(self, evidence: Evidence, over: Sequence[int]) -> SummedOut | None:
         """The problem with all but `over` summed out, for these variables with evidence; None if that is too large."""

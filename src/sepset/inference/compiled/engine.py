@@ -29,8 +29,7 @@ from sepset.inference.compiled.run import Run, TensorRun
 from sepset.inference.compiled.store import FactorStore, FactorValues
 from sepset.inference.exact.products import dividing, with_products
 from sepset.inference.method import Answer, Best
-from sepset.inference.plan import EliminationPlan, refuse_cores, refuse_minors
-from sepset.kernels.kernel import are_loaded
+from sepset.inference.plan import EliminationPlan, has_minors, refuse_cores, refuse_minors
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete
@@ -199,7 +198,7 @@ class TableEngine:
 
     def best_of_all(self, evidence: Evidence) -> Best:
         """The most probable values of every unobserved variable, by max-product."""
-        question = self.compiler.best(evidence)
+        question = self._best(evidence)
         with self._run_tensors(question, evidence) as done:
             log_value = done.log_partition
             codes = [] if log_value == -np.inf else most_probable(done)
@@ -210,7 +209,13 @@ class TableEngine:
 
     def best_seconds(self, evidence: Evidence) -> float:
         """The estimated seconds of `best_of_all`, whose plan is made."""
-        return 1e-9 * self.compiler.best(evidence).nanoseconds
+        return 1e-9 * self._best(evidence).nanoseconds
+
+    def _best(self, evidence: Evidence) -> Question:
+        """The compiled question of the best values."""
+        if has_minors(self.problem):
+            self.refuse_hopeless(evidence, None)
+        return self.compiler.best(evidence)
 
     @dividing
     def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
@@ -240,7 +245,7 @@ class TableEngine:
         planner = self.compiler.planner
         pattern = planner.pattern(NO_FINDINGS)._replace(observed=tuple(sorted(observed)))
         kind: Kind = "joint" if targets else "marginals"
-        if self._has_minors:
+        if has_minors(self.problem):
             refuse_minors(self.problem, targets or None, observed)
         plan, need = planner.plan(kind, tuple(targets), pattern, to_run=False), None
         if plan.step_memory <= costs.HOPELESS_FACTOR * planner.settings.memory:
@@ -336,16 +341,9 @@ class TableEngine:
         if self._has_own_values and not evidence.weights:
             memory = self.compiler.planner.settings.memory
             refuse_cores(self.problem, evidence.codes, memory)
-            if self._has_minors:
+            if has_minors(self.problem):
                 with uncollected():  # arrays of pairs, of which none is garbage
                     refuse_minors(self.problem, targets, evidence.codes, memory)
-
-    @property
-    def _has_minors(self) -> bool:
-        """Whether to look at minors of the graph first: they need no compiled kernels, and no line for long chains."""
-        problem = self.problem
-        is_large = problem.num_visible > costs.VARIABLES_ALWAYS_PLANNED
-        return is_large or len(problem.chains) > 0 or not are_loaded()
 
     def _run(self, question: Question, evidence: Evidence) -> Run:
         values, found = self.within(question.states, evidence)

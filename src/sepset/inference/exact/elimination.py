@@ -35,7 +35,7 @@ from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.hybrid.wide import WideAnswer
 from sepset.inference.maxima import limited_rows
 from sepset.inference.method import Answer, Best, check_settings
-from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan
+from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, has_minors, make_plan, refuse_minors
 from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
 from sepset.problem import Problem
 from sepset.semiring import MAX, SUM, Semiring
@@ -424,6 +424,8 @@ class PreparedElimination:
 
         def make() -> EliminationPlan:
             prune = self.method.prune
+            if to_run and prune and has_minors(self.problem):
+                self._refuse_minors(targets, observed)
             relevant = self.problem.relevant(targets, observed, touched=touched, constants=True, prune=prune)
             return make_plan(
                 self.problem,
@@ -438,6 +440,13 @@ class PreparedElimination:
             )
 
         return self._plans.get(key, make)
+
+    def _refuse_minors(self, targets: Sequence[int], observed: Sequence[int]) -> None:
+        """Raise if the graph alone tells that one table is far larger than as many as there are variables may be."""
+        num_hidden = len(self.problem.variables) - len(observed)
+        is_everything = len(targets) >= num_hidden
+        memory = max(self.method.memory, 1) * max(num_hidden, 1)
+        refuse_minors(self.problem, None if is_everything else targets, observed, memory)
 
     def _run(
         self,
