@@ -5,6 +5,7 @@ import pytest
 
 import sepset as ss
 from sepset.inference.assignment import assign
+from sepset.inference.map import rounds
 from sepset.inference.map.dual import bound_of
 from sepset.inference.map.rounds import PassedCodec
 from support.blocks import in_blocks
@@ -59,3 +60,23 @@ def test_a_proved_value_is_exact(method):
             proved += 1
             assert found.log_values[0] == pytest.approx(best_value(wiring), abs=1e-7)
     assert proved > 30
+
+
+def test_the_last_decoding_after_an_interruption_is_given_up_if_it_takes_long(monkeypatch):
+    """The start and its bound are returned: one round was run, and nothing decoded by then."""
+    passed, done = ss.MPLP.passed, []
+
+    def interrupted(*given):
+        if done:
+            raise KeyboardInterrupt
+        done.append(1)
+        return passed(*given)
+
+    monkeypatch.setattr(ss.MPLP, "passed", interrupted)
+    monkeypatch.setattr(rounds, "SECONDS_AFTER_INTERRUPT", -1.0)
+    wiring = random_pairs(np.random.default_rng(0), tables=True)
+    task = task_of(wiring)
+    found = assign(ss.MPLP(), task)
+    assert found.status is ss.Status.INTERRUPTED
+    assert found.codes[0].tolist() == task.first_codes().tolist()
+    assert found.bound >= best_value(wiring) - 1e-9

@@ -213,8 +213,7 @@ class TableEngine:
 
     def _best(self, evidence: Evidence) -> Question:
         """The compiled question of the best values."""
-        if has_minors(self.problem):
-            self.refuse_hopeless(evidence, None)
+        self._refuse_minors(evidence, None)
         return self.compiler.best(evidence)
 
     @dividing
@@ -325,7 +324,7 @@ class TableEngine:
 
     def _question(self, kind: Kind, targets: Positions, evidence: Evidence) -> Question:
         compiler = self.compiler
-        if kind in SUMS or kind == "factors":
+        if kind in SUMS or kind in ("factors", "draws"):
             self.refuse_hopeless(evidence, targets)
         try:
             if kind in SUMS:
@@ -339,11 +338,14 @@ class TableEngine:
     def refuse_hopeless(self, evidence: Evidence, targets: Positions | None) -> None:
         """Raise if the graph alone tells that no order has tables that fit; None asks for all variables."""
         if self._has_own_values and not evidence.weights:
-            memory = self.compiler.planner.settings.memory
-            refuse_cores(self.problem, evidence.codes, memory)
-            if has_minors(self.problem):
-                with uncollected():  # arrays of pairs, of which none is garbage
-                    refuse_minors(self.problem, targets, evidence.codes, memory)
+            refuse_cores(self.problem, evidence.codes, self.compiler.planner.settings.memory)
+            self._refuse_minors(evidence, targets)
+
+    def _refuse_minors(self, evidence: Evidence, targets: Positions | None) -> None:
+        """The same by minors, where these are looked at."""
+        if has_minors(self.problem) and self._has_own_values and not evidence.weights:
+            with uncollected():  # arrays of pairs, of which none is garbage
+                refuse_minors(self.problem, targets, evidence.codes, self.compiler.planner.settings.memory)
 
     def _run(self, question: Question, evidence: Evidence) -> Run:
         values, found = self.within(question.states, evidence)

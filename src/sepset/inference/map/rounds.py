@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,16 +13,20 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import one_of, whole
+from sepset.base.threads import OutOfTime, ending_at
 from sepset.errors import NotApplicable
 from sepset.inference.assignment import AssignmentTask, Found, best_of, is_proved
-from sepset.inference.iterate import Info, Until
+from sepset.inference.iterate import Info, Run, Until
 from sepset.inference.map.coordinates import improved
 from sepset.inference.map.dual import bound_of, dual_certificate
-from sepset.inference.result import Guarantee
+from sepset.inference.result import Guarantee, Status
 from sepset.inference.wiring import LARGEST, Wiring
 
 RANGES = {"float64": LARGEST, "float32": 1e30}
 """The types of messages, and the largest log value that they take."""
+
+SECONDS_AFTER_INTERRUPT = 0.3
+"""Time for a last decoding after an interruption; of what is found by then, the best is returned."""
 
 SETTLED = 1e-7
 """The relative change of the bound over a round at which it has converged."""
@@ -71,7 +77,7 @@ class DualRounds(ABC):
         wiring = task.wiring.consistent
         self._require_range(wiring)
         done = task.iterated(self, until=Until(steps=1000, tolerance=SETTLED), codec=PassedCodec())
-        last = self.decoded(wiring, done.state)
+        last = self._last(wiring, done)
         messages = self.proof(wiring, last.messages.astype(np.float64))
         bound = bound_of(wiring, messages) if last.bound > -np.inf else last.bound
         return Found(
@@ -84,6 +90,14 @@ class DualRounds(ABC):
             trace=done.trace,
             info={"seconds": round(done.seconds, 3), "rounds": done.num_steps, "decoder": "sequential"},
         )
+
+    def _last(self, wiring: Wiring, done: Run[Passed]) -> Passed:
+        """The state after one more decoding, which has little time after an interruption."""
+        if done.status is not Status.INTERRUPTED:
+            return self.decoded(wiring, done.state)
+        with suppress(OutOfTime), ending_at(time.monotonic() + SECONDS_AFTER_INTERRUPT):
+            return self.decoded(wiring, done.state)
+        return done.state
 
     def _require_range(self, wiring: Wiring) -> None:
         """Raise if the log values are too large for the type of the messages."""
