@@ -292,29 +292,95 @@ def posteriors_of_findings(size: int) -> Callable[[], Any]:
     return lambda: ss.marginals(net, given={f"f{i}": 1 for i in range(size)})
 
 
-def of_kind(kind: str) -> Callable[[int], Callable[[], Any]]:
+def net_of_kind(kind: str, size: int, most: int = 4) -> Any:
+    """A random network of CPDs of a kind, each with up to so many parents."""
+    import numpy as np
+
+    import sepset as ss
+
+    states = 3 if kind in ("softmax", "noisy-max") else 2
+    rng, v = np.random.default_rng(0), [ss.Discrete(f"v{i}", states) for i in range(size)]
+    effect = [[1.0, 0.0, 0.0], [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]]
+    makers: dict[str, Callable[[Any, list[Any]], Any]] = {
+        "tree": lambda child, parents: ss.TreeCPD(child, _grown(parents, rng)),
+        "function": lambda child, parents: ss.DeterministicCPD(child, lambda *x: max(x), given=parents),
+        "logistic": lambda child, parents: ss.LogisticCPD(child, {p: float(rng.normal()) for p in parents}),
+        "softmax": lambda child, parents: ss.LogisticCPD(child, {p: rng.normal(size=(3, 3)) for p in parents}),
+        "noisy-or": lambda child, parents: ss.NoisyOr(child, {p: float(rng.random()) for p in parents}, leak=0.1),
+        "noisy-max": lambda child, parents: ss.NoisyMax(child, dict.fromkeys(parents, effect), leak=[0.8, 0.1, 0.1]),
+    }
+    cpds: list[Any] = []
+    for i, child in enumerate(v):
+        parents = [v[j] for j in sorted(set(rng.integers(0, i, most).tolist()))] if i > size // 10 else []
+        cpds.append(makers[kind](child, parents) if parents else ss.TableCPD(child, np.full(states, 1.0 / states)))
+    return ss.BayesNet(*cpds)
+
+
+def of_kind(kind: str, most: int = 4) -> Callable[[int], Callable[[], Any]]:
     """The posterior of one variable of a random network of CPDs of a kind, given some of the last."""
 
     def make(size: int) -> Callable[[], Any]:
-        import numpy as np
-
         import sepset as ss
 
-        rng, v = np.random.default_rng(0), [ss.Discrete(f"v{i}") for i in range(size)]
-        makers: dict[str, Callable[[Any, list[Any]], Any]] = {
-            "tree": lambda child, parents: ss.TreeCPD(child, _grown(parents, rng)),
-            "function": lambda child, parents: ss.DeterministicCPD(child, lambda *x: max(x), given=parents),
-            "logistic": lambda child, parents: ss.LogisticCPD(child, {p: float(rng.normal()) for p in parents}),
-            "noisy-or": lambda child, parents: ss.NoisyOr(child, {p: float(rng.random()) for p in parents}, leak=0.1),
-        }
-        cpds: list[Any] = []
-        for i, child in enumerate(v):
-            parents = [v[j] for j in sorted(set(rng.integers(0, i, 4).tolist()))] if i > size // 10 else []
-            cpds.append(makers[kind](child, parents) if parents else ss.TableCPD(child, [0.4, 0.6]))
-        net, given = ss.BayesNet(*cpds), {f"v{i}": 1 for i in range(size - min(20, size // 4), size)}
+        net, given = net_of_kind(kind, size, most), {f"v{i}": 1 for i in range(size - min(20, size // 4), size)}
         return lambda: ss.query(net, "v0", given=given)
 
     return make
+
+
+def best_of_kind(kind: str) -> Callable[[int], Callable[[], Any]]:
+    """The largest values of each state in a random network of CPDs of a kind."""
+
+    def make(size: int) -> Callable[[], Any]:
+        import sepset as ss
+
+        net = net_of_kind(kind, size, 3)
+        return lambda: ss.max_marginals(net)
+
+    return make
+
+
+def counts_of_kind(kind: str) -> Callable[[int], Callable[[], Any]]:
+    """The expected counts of a few rows of a random network of CPDs of a kind."""
+
+    def make(size: int) -> Callable[[], Any]:
+        import sepset as ss
+
+        net = net_of_kind(kind, size, 3)
+        rows = rows_of(net)
+        return lambda: ss.prepare(net).expected_counts(rows)
+
+    return make
+
+
+def retraction(size: int) -> Callable[[], Any]:
+    """A finding of a random network given the others."""
+    import sepset as ss
+
+    net = network(size)
+    given = dict.fromkeys(net.variables.names[-min(20, size // 2) :], 1)
+    return lambda: ss.prepare(net).retracted_marginals(given=given)[net.variables.names[-1]]
+
+
+def covered(size: int) -> Any:
+    """A random Markov network in which one of each five variables is on."""
+    import numpy as np
+
+    import sepset as ss
+
+    rng, x = np.random.default_rng(0), ss.Discrete.array("x", size, states=2)
+    scopes = np.sort(rng.integers(0, size, (size // 2, 5)), axis=1)
+    scopes = scopes[(np.diff(scopes, axis=1) > 0).all(axis=1)]
+    some = ss.potentials.over_scopes(scopes, ss.potentials.AtLeastOne(), array=x)
+    return ss.MarkovNet(ss.potentials.unary(x, rng.normal(size=(size, 2))), some)
+
+
+def best_cover(size: int) -> Callable[[], Any]:
+    """The best state of a random Markov network."""
+    import sepset as ss
+
+    net = covered(max(size, 50))
+    return lambda: ss.map_assignment(net)
 
 
 def _grown(parents: Sequence[Any], rng: Any) -> Any:
@@ -519,6 +585,12 @@ OTHERS: Mapping[str, tuple[Callable[[int], Callable[[], Any]], int]] = {
     "posterior in a network of functions, 100,000 variables": (of_kind("function"), 100_000),
     "posterior in a network of logistic CPDs, 100,000 variables": (of_kind("logistic"), 100_000),
     "posterior in a network of noisy-ors, 100,000 variables": (of_kind("noisy-or"), 100_000),
+    "posterior in a network of noisy-ors of three causes, 100,000 variables": (of_kind("noisy-or", 3), 100_000),
+    "posterior in a network of softmax CPDs, 100,000 variables": (of_kind("softmax"), 100_000),
+    "best values in a network of noisy-maxes, 100,000 variables": (best_of_kind("noisy-max"), 100_000),
+    "expected counts in a network of trees, 100,000 variables": (counts_of_kind("tree"), 100_000),
+    "expected counts in a network of noisy-ors, 100,000 variables": (counts_of_kind("noisy-or"), 100_000),
+    "retracted finding of a random network, 100,000 variables": (retraction, 100_000),
     "posteriors of causes that 3,000 findings share, of 27,000": (posteriors_of_findings, 3000),
     "plan of 10,000 findings that share 90,000 causes": (plan_of_findings, 10_000),
     "picture of a random graph with beliefs, 100,000 variables": (picture("beliefs"), 100_000),
@@ -805,6 +877,7 @@ WORK: Mapping[str, Callable[[int], Callable[[], Any]]] = {
     "collapsing 3,000,000 rows": collapsing,
     "EM of a hidden class of 3,000,000 rows": hidden_start,
     "drawing 30,000,000 rows of five real variables": drawing,
+    "best state of 100,000 variables under at-least-one factors": best_cover,
 }
 """Work that is not refused, and takes seconds."""
 

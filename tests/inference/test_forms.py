@@ -13,7 +13,7 @@ from sepset.cpds import discrete
 from sepset.cpds.influences import Influences
 from sepset.inference.forms import PreparedForms
 from sepset.inference.method import Prepared, prepare
-from sepset.variables.evidence import Evidence
+from sepset.inference.rewriting import needed_factors
 from support.tolerances import CLOSE, STANDARD_ERRORS
 
 METHODS = [
@@ -171,13 +171,10 @@ def test_draws_have_the_joint_distribution(threshold, given):
 
 
 def test_all_factors_are_needed_where_all_variables_are_asked_for_or_observed():
-    net = network()
-    forms, names = ss.prepare(net).prepared, net.variables.names
-    problem = net.problem()
-    for seen in ([], [0], [len(names) - 1, 1]):
-        over = [v for v in range(len(names)) if v not in seen]
-        needed = problem.relevant(over, seen, constants=True).factors
-        assert forms._relevant(over, Evidence(dict.fromkeys(seen, 0))) == frozenset(needed)
+    problem = network().problem()
+    for seen in ([], [0], [problem.num_visible - 1, 1]):
+        over = [v for v in range(problem.num_visible) if v not in seen]
+        assert needed_factors(problem, over, seen) == {*problem.relevant(over, seen, constants=True).factors}
 
 
 def test_permuted_parents_and_cpds_change_nothing(threshold):

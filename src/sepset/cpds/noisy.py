@@ -72,11 +72,6 @@ class NoisyCPD(ChainedCPD):
         return self.influences.num_levels(most)
 
     @property
-    def is_tabled(self) -> bool:
-        """Whether the table is smaller than the chain, and made whatever is observed."""
-        return not self._is_chain and self._has_table
-
-    @property
     def absent(self) -> int:
         """The child's lowest state, in which all contributions are."""
         return self.influences.order[0]

@@ -74,6 +74,7 @@ from sepset.inference.rewriting import (
     drawn,
     drawn_last,
     given_by_variable,
+    needed_factors,
     repeated,
     rewritten,
     silenced,
@@ -569,14 +570,8 @@ class PreparedForms:
         return cheapest(ways, over, evidence.observed)
 
     def _relevant(self, targets: Sequence[int], evidence: Evidence) -> frozenset[int]:
-        asked, observed, touched = tuple(targets), evidence.observed, tuple(evidence.weighted)
-
-        def make() -> frozenset[int]:
-            if {*asked, *observed}.issuperset(range(self.problem.num_visible)):  # no conditional is barren
-                return frozenset(range(self.problem.num_factors))
-            return frozenset(self.problem.relevant(asked, observed, touched=touched, constants=True).factors)
-
-        return self._needed.get((asked, observed, touched), make)
+        question = tuple(targets), evidence.observed, tuple(evidence.weighted)
+        return self._needed.get(question, lambda: needed_factors(self.problem, *question))
 
     def _rewritten(
         self, numbers: Collection[int], chosen: Mapping[int, Semiring], given: Mapping[AnyVariable, Any]

@@ -177,9 +177,18 @@ class FormParts:
     def largest(self, i: int, codes: Mapping[AnyVariable, Any], semiring: Semiring) -> float:
         """The entries of the largest factor of a form, or of a table that is small enough; infinite if none are."""
         free = [v for v in self._forms[i].source.scope if v not in codes]
-        if all(isinstance(v, Discrete) for v in free) and (table := num_entries(free)) <= MOST_TABLED:  # type: ignore[arg-type]
+        if all(isinstance(v, Discrete) for v in free) and (table := num_entries(free)) <= MOST_TABLED:
             return float(table)  # its factors are no larger, and need not be made
         return self._largest.get(_key(i, codes, semiring), lambda: _largest(self._forms[i], codes, semiring))
+
+
+def needed_factors(
+    problem: Problem, asked: Sequence[int], observed: Sequence[int], touched: Sequence[int] = ()
+) -> frozenset[int]:
+    """The factors of a question about some variables; those of all are known without a look at scopes."""
+    if {*asked, *observed}.issuperset(range(problem.num_visible)):  # no conditional is barren
+        return frozenset(range(problem.num_factors))
+    return frozenset(problem.relevant(asked, observed, touched=touched, constants=True).factors)
 
 
 def have_small_tables(problem: Problem) -> bool:

@@ -197,7 +197,7 @@ def _models(model: Any, copies: int | None) -> tuple[Model, ...]:
         whole("copies", copies, least=1, otherwise="None")
     if not models or (isinstance(model, list | tuple) and copies is not None and len(models) != copies):
         raise ModelError(f"One model per copy is needed; found {len(models)} models and copies={copies}.")
-    if any(tuple(each.variables) != tuple(models[0].variables) for each in models):
+    if any(each is not models[0] and tuple(each.variables) != tuple(models[0].variables) for each in models):
         raise ModelError("The models of one imputation have the same variables, in the same order.")
     return models
 
