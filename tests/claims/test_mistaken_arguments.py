@@ -428,3 +428,24 @@ def test_an_error_without_a_mistaken_argument_stays_as_it_is():
 
     with pytest.raises(ZeroDivisionError):
         broken(1)
+
+
+LINE = ss.LinearGaussian(R, 0.0, coefficients={ss.Real("u"): 1.0}, covariance=1.0, given=ss.Real("u"))
+PAIR = ss.factors.StudentT(3.0, [0.0, 1.0], dispersion=np.eye(2))
+SHAPES = {
+    "points of two numbers": lambda: PAIR.log_density(np.ones(6)),
+    "points with three axes": lambda: PAIR.log_density(np.ones((1, 3, 2))),
+    "columns of other lengths": lambda: LINE.statistics({R: np.ones(3), LINE.given[0]: np.ones(2)}),
+    "a column of objects": lambda: LINE.statistics({R: np.ones(1), LINE.given[0]: np.array([Odd()])}),
+    "names of a graph": lambda: ss.DAG.from_arrays([("a",)], sources=[], targets=[]),
+    "names of a graph with marks": lambda: ss.graphs.PAG.from_marks([len], np.zeros((1, 1))),
+    "uses of a regression": lambda: ss.priors.NormalGamma(0.0, 1.0, shape=1.0, rate=1.0).log_predictives(
+        np.ones((1, 2, 3, 0)), np.ones((2, 3, 1))
+    ),
+}
+
+
+@pytest.mark.parametrize("ask", SHAPES.values(), ids=SHAPES.keys())
+def test_what_has_another_shape_is_refused(ask):
+    with pytest.raises(ss.SepsetError, match=r"found"):
+        ask()

@@ -27,7 +27,7 @@ from sepset.base.memory import check_fits
 from sepset.base.numerics.leastsquares import semidefinite_root
 from sepset.cpds.priors.gaussian import Data, summary, wishart_roots
 from sepset.data.scatter import Scatter
-from sepset.errors import DataError, ModelError
+from sepset.errors import ArgumentError, DataError, ModelError
 from sepset.factors.studentt import StudentT
 
 STEPS = 8
@@ -197,6 +197,8 @@ class RegressionPrior:
 
     def log_predictives(self, u: Floats, y: Floats) -> Floats:
         r"""The log density of several uses of one regression, `[rows, uses, ...]`: one matrix Student t per row."""
+        if u.ndim != 3 or y.ndim != 3 or u.shape[:2] != y.shape[:2]:
+            raise ArgumentError(f"u= and y= are [rows, uses, coordinates]; found the shapes {u.shape} and {y.shape}.")
         z = np.concatenate([np.ones((*u.shape[:2], 1)), u], axis=2)
         return self.log_matrix_t(y - z @ self.lines, np.eye(y.shape[1]) + spreads(self.root, z))
 
