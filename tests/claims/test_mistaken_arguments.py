@@ -18,6 +18,7 @@ import sepset as ss
 from sepset.base.annotations import _is_ours, _kept, _settings, fits
 from sepset.base.foreign import OFTEN, TakesNames, translated
 from sepset.base.namespaces import INNER
+from sepset.inference.wiring import Wiring
 from sepset.learning.structure.columns import Columns
 from sepset.surface import NAMESPACES, VERBS, homes
 from support.blocks import in_blocks
@@ -448,4 +449,37 @@ SHAPES = {
 @pytest.mark.parametrize("ask", SHAPES.values(), ids=SHAPES.keys())
 def test_what_has_another_shape_is_refused(ask):
     with pytest.raises(ss.SepsetError, match=r"found"):
+        ask()
+
+
+def paired():
+    """A wiring of three variables in pairs, and so one that TRWS takes."""
+    return Wiring.of(ss.MarkovNet(ss.Table([A, B], np.ones((2, 2))), ss.Table([B, C], np.ones((2, 2)))).problem())
+
+
+@pytest.mark.parametrize("method", [ss.TRWS(), ss.MPLP()], ids=["TRWS", "MPLP"])
+@pytest.mark.parametrize("messages", [np.zeros(1), np.zeros((2, 8)), np.zeros(8, np.int64), "zero"])
+def test_kernels_get_one_message_for_each_place(method, messages):
+    """They write there without a look."""
+    wiring = paired()
+    assert len(method.proof(wiring, np.zeros(8))) == 8
+    for ask in (method.passed, method.decodings):
+        with pytest.raises(ss.errors.ArgumentError, match="messages= are 8 floats"):
+            ask(wiring, messages)
+
+
+NUMBERS = {
+    "states of some variables": lambda: ss.AlphaExpansion().options(
+        np.zeros(2, np.int64), (0, 1), cards=np.full(3, 2)
+    ),
+    "states of a pair": lambda: ss.AlphaBetaSwap().options(np.zeros(3, np.int64), (0, 1), cards=np.full(2, 2)),
+    "a mask that is none": lambda: held("score table").best(0, -0.5),
+    "a length that is none": lambda: ss.missing.equivalent_neighbor(net(), ["b", "c", "d"], distance=float("nan")),
+    "a feature that is no number": lambda: made("structure posterior").probability(ss.DAG),
+}
+
+
+@pytest.mark.parametrize("ask", NUMBERS.values(), ids=NUMBERS.keys())
+def test_numbers_that_are_none_are_refused(ask):
+    with pytest.raises(ss.SepsetError, match="found"):
         ask()
