@@ -99,3 +99,9 @@ def test_a_setting_that_does_not_fit_is_named(given, expected):
     found = misfit_within(hide, (), {"mechanism": given})
     assert found.startswith(expected)
     assert bool(found) == bool(expected)
+
+
+def test_a_list_that_holds_itself_has_an_end():
+    endless: list[Any] = [MCAR(0.5)]
+    endless.append(endless)
+    assert not misfit_within(hide, (endless,), {})

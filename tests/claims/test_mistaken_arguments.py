@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.base.annotations import _is_ours, _kept, _settings, fits
+from sepset.base.annotations import fits, is_ours, settings
 from sepset.base.foreign import OFTEN, TakesNames, translated
 from sepset.base.namespaces import INNER
 from sepset.inference.wiring import Wiring
@@ -315,9 +315,9 @@ def settings_in(values):
         value = values.pop()
         if isinstance(value, tuple | list | dict):
             values += value.values() if isinstance(value, dict) else value
-        elif _is_ours(value) and id(value) not in seen:
+        elif is_ours(value) and id(value) not in seen:
             seen[id(value)] = value  # kept, so that no other one gets its number
-            found = list(_settings(value))
+            found = list(settings(value))
             values += [setting for _, _, setting in found]
             yield from ((type(value).__name__, name, hint, setting) for name, hint, setting in found)
 
@@ -325,7 +325,7 @@ def settings_in(values):
 @in_blocks("name", list(HELD))
 def test_every_setting_is_of_its_annotated_kind(name):
     """Otherwise a right one would be called mistaken, after an error that has nothing to do with it."""
-    wrong = [(kind, part) for kind, part, hint, value in settings_in([held(name)]) if not fits(_kept(value), hint)]
+    wrong = [(kind, part) for kind, part, hint, value in settings_in([held(name)]) if not fits(value, hint)]
     assert wrong == []
 
 
@@ -469,9 +469,7 @@ def test_kernels_get_one_message_for_each_place(method, messages):
 
 
 NUMBERS = {
-    "states of some variables": lambda: ss.AlphaExpansion().options(
-        np.zeros(2, np.int64), (0, 1), cards=np.full(3, 2)
-    ),
+    "states of some variables": lambda: ss.AlphaExpansion().options(np.zeros(2, np.int64), (0, 1), cards=np.full(3, 2)),
     "states of a pair": lambda: ss.AlphaBetaSwap().options(np.zeros(3, np.int64), (0, 1), cards=np.full(2, 2)),
     "a mask that is none": lambda: held("score table").best(0, -0.5),
     "a length that is none": lambda: ss.missing.equivalent_neighbor(net(), ["b", "c", "d"], distance=float("nan")),

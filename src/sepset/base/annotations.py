@@ -15,6 +15,7 @@ import re
 import sys
 import types
 import typing
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from numbers import Integral, Real as AnyNumber
 from typing import Any
@@ -72,31 +73,33 @@ def misfit_within(function: Callable[..., Any], args: tuple[Any, ...], kwargs: M
     "share= of Rule is a number; found 'much'."
     """
     given = inspect.signature(function).bind(*args, **kwargs).arguments.values()
-    waiting, seen = list(given), set[int]()
-    while waiting:
-        value = waiting.pop(0)
+    waiting, seen = deque(given), dict[int, Any]()
+    while waiting and len(seen) < MOST_ITEMS:
+        value = waiting.popleft()
+        if id(value) in seen:
+            continue
+        seen[id(value)] = value  # kept, so that no other value gets its number
         if isinstance(value, tuple | list | Mapping) and len(value) <= MOST_ITEMS:
             waiting += value.values() if isinstance(value, Mapping) else value
-        elif _is_ours(value) and id(value) not in seen:
-            seen.add(id(value))
-            for name, hint, setting in _settings(value):
-                if not fits(_kept(setting), hint):
+        elif is_ours(value):
+            for name, hint, setting in settings(value):
+                if not fits(setting, hint):
                     return f"{name}= of {type(value).__name__} is {described(hint)}; found {brief(setting)}."
                 waiting.append(setting)
     return ""
 
 
-def _is_ours(value: Any) -> bool:
+def is_ours(value: Any) -> bool:
     """Whether a value of ours is made of settings."""
     return dataclasses.is_dataclass(value) and type(value).__module__.startswith("sepset.")
 
 
-def _settings(value: Any) -> Iterator[tuple[str, Any, Any]]:
+def settings(value: Any) -> Iterator[tuple[str, Any, Any]]:
     """The name, kind and value of each public setting; one that is still being made has not all of them."""
     for field in dataclasses.fields(value):
         home = next(base for base in type(value).__mro__ if field.name in vars(base).get("__annotations__", ()))
         if field.init and not field.name.startswith("_") and hasattr(value, field.name):
-            yield field.name, _meant(field.type, vars(sys.modules[home.__module__])), getattr(value, field.name)
+            yield field.name, _meant(field.type, vars(sys.modules[home.__module__])), _kept(getattr(value, field.name))
 
 
 def _kept(setting: Any) -> Any:

@@ -250,7 +250,7 @@ def _number(text: str) -> float | None:
 def matched(column: Column, variable: Discrete | Vector) -> Column:
     """Text as the states of a variable, or as numbers; what fits neither stays text, to be refused with its row.
 
-    An empty text that is no state is a missing cell.
+    An empty text is a missing cell, unless it is a state.
     """
     if not isinstance(column, Levels) or not TEXT.issuperset(map(type, column.values)):
         return column

@@ -55,7 +55,7 @@ def measured(data: object) -> Dataset:
 
 
 def _named(variables: Iterable[VariableLike]) -> Iterator[VariableLike]:
-    """The variables; raises for what is none."""
+    """The variables; raises for anything else."""
     for variable in variables:
         if not isinstance(variable, str | Discrete | Vector):
             raise ScopeError(f"Variables are named, or given as variables; found {brief(variable)}.")

@@ -122,7 +122,7 @@ def matrix(scope: Sequence[Vector], rows: Columns, num_rows: int) -> Floats:
 
 
 def numbers(column: object, variable: Vector, num_rows: int) -> Floats:
-    """The column of a continuous variable, `[rows, coordinates]`; what is no such column raises.
+    """The column of a continuous variable, `[rows, coordinates]`; anything else raises.
 
     >>> numbers([1, 2.5], Real("x"), 2).tolist()
     [[1.0], [2.5]]
