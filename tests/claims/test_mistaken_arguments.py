@@ -440,6 +440,9 @@ SHAPES = {
     "a column of objects": lambda: LINE.statistics({R: np.ones(1), LINE.given[0]: np.array([Odd()])}),
     "names of a graph": lambda: ss.DAG.from_arrays([("a",)], sources=[], targets=[]),
     "names of a graph with marks": lambda: ss.graphs.PAG.from_marks([len], np.zeros((1, 1))),
+    "a covariance without numbers": lambda: ss.priors.NormalGamma(0.0, 1.0, shape=1.0, rate=1.0).log_density(
+        np.zeros((1, 1)), np.zeros((0, 1)), is_theta=False
+    ),
     "uses of a regression": lambda: ss.priors.NormalGamma(0.0, 1.0, shape=1.0, rate=1.0).log_predictives(
         np.ones((1, 2, 3, 0)), np.ones((2, 3, 1))
     ),

@@ -223,6 +223,9 @@ class RegressionPrior:
 
     def log_kernel(self, lines: Floats, covariance: Floats, *, is_theta: bool) -> float:
         """The log density of coefficients and (log) covariance, up to a constant that does not depend on them."""
+        if np.shape(lines) != self.lines.shape or np.shape(covariance) != self.scale.shape:
+            shapes = f"{self.lines.shape} and {self.scale.shape}; found {np.shape(lines)} and {np.shape(covariance)}"
+            raise ArgumentError(f"lines= and covariance= have the shapes {shapes}.")
         apart = self.root @ (lines - self.lines)
         squares = float(np.trace(np.linalg.solve(covariance, apart.T @ apart + self.scale)))
         power = self.degrees + len(lines) + (self.size + 1.0 if is_theta else 0.0)
