@@ -17,12 +17,12 @@ import numpy as np
 
 from sepset.api.pictures import draw
 from sepset.base.axes import axes_of, image, ink
-from sepset.base.checks import fraction
+from sepset.base.checks import fraction, number
 from sepset.base.extras import require
 from sepset.base.foreign import translated
 from sepset.base.replacing import write_whole
-from sepset.base.text import listing
-from sepset.errors import FileFormatError, ModelError
+from sepset.base.text import brief, listing
+from sepset.errors import ArgumentError, FileFormatError, ModelError
 from sepset.graphs.base import Graph, required_graph
 from sepset.graphs.graph import MixedGraph
 from sepset.graphs.pictures.picture import Picture
@@ -36,6 +36,10 @@ __all__ = ["calibration_curves", "edge_confidence", "graph", "graph_difference",
 
 def __dir__() -> list[str]:
     return __all__
+
+
+MOST_INCHES = 400
+"""The longest side of an image that is saved."""
 
 
 @translated
@@ -54,7 +58,10 @@ def save(draw: Callable[[Any], Any], path: str | os.PathLike[str], *, size: tupl
     True
     """
     figures = require("matplotlib.figure", "plot", "Plotting")
-    figure = figures.Figure(figsize=size, layout="constrained")
+    width, height = (number("size", part, least=0.1) for part in size)
+    if max(width, height) > MOST_INCHES:
+        raise ArgumentError(f"size= is the width and height in inches, at most {MOST_INCHES}; found {brief(size)}.")
+    figure = figures.Figure(figsize=(width, height), layout="constrained")
     suffix, known = Path(path).suffix.lower().lstrip("."), figure.canvas.get_supported_filetypes()
     if suffix not in known:
         raise FileFormatError(

@@ -17,6 +17,7 @@ from sepset.api.structure import learn_structure
 from sepset.base.arraytypes import AnyArray, Bools, Floats, Ints, Objects
 from sepset.base.checks import one_of
 from sepset.base.extras import require
+from sepset.base.foreign import translated
 from sepset.base.logarithms import log_sum
 from sepset.base.text import brief, listing, nearest
 from sepset.cpds.priors.dirichlet import Dirichlet
@@ -302,6 +303,7 @@ class Discretizer(TransformerMixin, _TakesMissing):  # type: ignore[misc]  # unt
         return np.asarray(checks._check_feature_names_in(self, input_features), object)
 
 
+@translated
 def best_tree(rows: Dataset) -> DAG:
     r"""The tree over the columns with the largest total mutual information, each pair from the rows that have both.
 

@@ -18,8 +18,10 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
 from sepset.base.checks import generator
+from sepset.base.foreign import translated
+from sepset.base.text import brief
 from sepset.engine.engine import Engine
-from sepset.errors import NotClosed
+from sepset.errors import ArgumentError, NotClosed
 from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope
 from sepset.factors.discrete import DiscreteFactor
 from sepset.factors.table import Table
@@ -46,6 +48,7 @@ Makes: TypeAlias = Callable[[np.random.Generator], Sequence[Factor]]
 OUTSIDER = Discrete("a variable of no factor", 3)
 
 
+@translated
 def assert_close(actual: Any, expected: Any, *, rtol: float = 1e-9, atol: float = 0.0) -> None:
     """Raise `AssertionError`, naming the largest difference, unless two factors, answers, mappings or arrays agree.
 
@@ -65,7 +68,15 @@ def assert_close(actual: Any, expected: Any, *, rtol: float = 1e-9, atol: float 
     elif hasattr(actual, "scope") and hasattr(expected, "scope"):
         _assert_scoped(actual, expected, rtol, atol)
     else:
-        np.testing.assert_allclose(np.asarray(actual, float), np.asarray(expected, float), rtol=rtol, atol=atol)
+        np.testing.assert_allclose(_numbers(actual), _numbers(expected), rtol=rtol, atol=atol)
+
+
+def _numbers(value: Any) -> Floats:
+    try:
+        return np.asarray(value, np.float64)
+    except (TypeError, ValueError):
+        kinds = "Factors, answers, mappings and numbers"
+        raise ArgumentError(f"{kinds} are compared, two of a kind; found {brief(value)}.") from None
 
 
 def _same_names(actual: Sequence[str], expected: Sequence[str]) -> None:
@@ -310,6 +321,7 @@ LAWS: Mapping[str, Callable[[Any], None]] = {
 """The laws of the factor protocol by name."""
 
 
+@translated
 def check_factor_laws(
     make: Makes,
     *,
@@ -352,6 +364,7 @@ def check_factor_laws(
     return counts
 
 
+@translated
 def check_method(
     method: Method, models: Iterable[Model], *, rounds: int = 3, seed: int = 0, rtol: float = 1e-9
 ) -> dict[str, int]:

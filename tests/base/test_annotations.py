@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
-from sepset.base.annotations import described, fits, misfit
+from sepset.base.annotations import described, fits, misfit, misfit_within
+from sepset.learning.missing.mechanisms import MCAR, MNAR, Hiding
+from sepset.learning.missing.observability import ObservabilityModel
+from sepset.models.bayesnet import BayesNet
 
 
 @pytest.mark.parametrize(
@@ -71,3 +74,34 @@ def test_names_for_type_checkers_alone_are_those_that_the_module_imports():
     count = Engine.expected_counts
     assert misfit(count, (None, {"a": [0]}), {"weights": None}) == ""
     assert misfit(count, (None, {"a": [0]}), {"weights": "w", "families": 3}).startswith("families= is ")
+
+
+def hide(mechanism: Any, data: Any = None) -> None: ...
+
+
+EMPTY = BayesNet()
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (MCAR(0.5), ""),
+        (MCAR("much"), "probability= of MCAR is "),
+        (MNAR({"a": Hiding(0.5)}), ""),
+        (MNAR(3), "columns= of MNAR is a mapping; found 3."),
+        ([MCAR(0.5), MNAR(3)], "columns= of MNAR is a mapping; found 3."),
+        (ObservabilityModel(EMPTY, MNAR(3)), "columns= of MNAR is a mapping; found 3."),
+        (ObservabilityModel(3, MCAR(0.5)), "model= of ObservabilityModel is a BayesNet; found 3."),
+        ("MCAR", ""),
+    ],
+)
+def test_a_setting_that_does_not_fit_is_named(given, expected):
+    found = misfit_within(hide, (), {"mechanism": given})
+    assert found.startswith(expected)
+    assert bool(found) == bool(expected)
+
+
+def test_a_list_that_holds_itself_has_an_end():
+    endless: list[Any] = [MCAR(0.5)]
+    endless.append(endless)
+    assert not misfit_within(hide, (endless,), {})

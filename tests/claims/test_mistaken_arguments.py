@@ -15,8 +15,10 @@ import numpy as np
 import pytest
 
 import sepset as ss
+from sepset.base.annotations import fits, is_ours, settings
 from sepset.base.foreign import OFTEN, TakesNames, translated
 from sepset.base.namespaces import INNER
+from sepset.inference.wiring import Wiring
 from sepset.learning.structure.columns import Columns
 from sepset.surface import NAMESPACES, VERBS, homes
 from support.blocks import in_blocks
@@ -123,6 +125,51 @@ def test_mistakes_are_refused_in_our_own_words(function, given):
     assert raw == []
 
 
+MISSING, LOSSES = ss.missing, ss.evaluation
+INSIDE = {
+    "share of a mechanism": (
+        lambda: MISSING.hide_cells(ROWS, MISSING.MCAR("much")),
+        "probability= of (MCAR|Hiding) is ",
+    ),
+    "share of a hiding": (
+        lambda: MISSING.hide_cells(ROWS, MISSING.MNAR({"lung": MISSING.Hiding([0.1, "x"], given="smoke")})),
+        "probability= of Hiding is ",
+    ),
+    "what a hiding's function gives": (
+        lambda: MISSING.hide_cells(ROWS, MISSING.MNAR({"lung": MISSING.Hiding(lambda _: "x", given="smoke")})),
+        "'lung' is one number per row; its function gave 'x'",
+    ),
+    "model of a mechanism": (
+        lambda: MISSING.is_mar(MISSING.ObservabilityModel(ROWS, MISSING.MCAR(0.5))),
+        "model= of ObservabilityModel is a BayesNet",
+    ),
+    "columns of an order": (
+        lambda: ss.learn_structure(ROWS, method=ss.structure.KnownOrder(["lung", len])),
+        "order= of KnownOrder is several strings",
+    ),
+    "drawing of a network": (lambda: ss.BayesNet(drawing=3), "drawing= is a models.Drawing; found 3"),
+    "targets of a loss": (lambda: LOSSES.ZeroOne([["lung"]]), "names its variables"),
+    "name of a group": (lambda: ss.draw(ASIA, groups={3: ["lung"]}), "a string; found 3"),
+    "states set by an intervention": (lambda: ASIA.do({"lung": ["", 1]}), "found"),
+    "chance set by an intervention": (lambda: ASIA.do({"lung": {"yes": "x"}}), "the probability of 'yes'"),
+    "name of a dataset": (lambda: ss.datasets.load(np.zeros(3)), "name= is a string"),
+    "kind of a dataset": (lambda: ss.datasets.load("asia", kind=3), "kind= is a type or None"),
+    "algorithm": (lambda: ss.inference.run({}, 3.0, until=3), "method= is "),
+    "maker of factors": (lambda: ss.testing.check_factor_laws(3), "make= is a function"),
+    "things compared": (lambda: ss.testing.assert_close(Odd(), 3), r"are compared, .*found Odd\(\)"),
+    "parents of a family": (lambda: ss.data.Counts([(X, Odd())], [np.ones(2)], num_rows=2), "A family is"),
+    "variables that are no names": (lambda: ss.data.Moments.of(ROWS, iter([{}])), "found {}"),
+    "tiny image": (lambda: ss.plotting.save(lambda axes: axes, "a.png", size=(5e-324, 5)), "size= is"),
+    "giant image": (lambda: ss.plotting.save(lambda axes: axes, "a.png", size=(1e6, 5)), "at most 400"),
+}
+
+
+@pytest.mark.parametrize(("ask", "words"), INSIDE.values(), ids=INSIDE.keys())
+def test_a_mistake_inside_an_argument_is_named(ask, words):
+    with pytest.raises(ss.SepsetError, match=words):
+        ask()
+
+
 def test_functions_of_states_take_as_many_as_there_are():
     same, either = {"given": Y}, {"parents": [Y]}
     asks = {
@@ -212,7 +259,7 @@ MORE = {
     "single factor": lambda: ss.factors.Single(ss.Table(A, [0.5, 0.5]), [0]),
     "chain component": lambda: ss.models.ChainComponent((A, B), ss.Table((A, B), [[1, 2], [3, 1]])),
     "score table": lambda: ss.structure.parent_set_scores(rows(), score=ss.BDeu(1)),
-    "drawing": lambda: ss.models.Drawing({"a": ss.models.Look((0.0, 1.0))}),
+    "drawing": lambda: ss.models.Drawing({"a": "A"}, looks={"a": ss.models.Look((0.0, 1.0))}),
     "BDeu": lambda: ss.BDeu(1),
     "Dirichlet": lambda: ss.priors.Dirichlet(1.0),
     "NormalGamma": lambda: ss.priors.NormalGamma(0.0, 1.0, shape=1.0, rate=1.0),
@@ -259,6 +306,27 @@ def test_a_mistaken_argument_of_a_method_is_named(name):
         if all(p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
             with pytest.raises(ss.errors.ArgumentError, match=rf"{method} takes "):
                 call(*[Odd()] * 12)
+
+
+def settings_in(values):
+    """The settings of values of ours, and of those that they are made of."""
+    seen = {}
+    while values:
+        value = values.pop()
+        if isinstance(value, tuple | list | dict):
+            values += value.values() if isinstance(value, dict) else value
+        elif is_ours(value) and id(value) not in seen:
+            seen[id(value)] = value  # kept, so that no other one gets its number
+            found = list(settings(value))
+            values += [setting for _, _, setting in found]
+            yield from ((type(value).__name__, name, hint, setting) for name, hint, setting in found)
+
+
+@in_blocks("name", list(HELD))
+def test_every_setting_is_of_its_annotated_kind(name):
+    """Otherwise a right one would be called mistaken, after an error that has nothing to do with it."""
+    wrong = [(kind, part) for kind, part, hint, value in settings_in([held(name)]) if not fits(value, hint)]
+    assert wrong == []
 
 
 CODES = {A: np.array([0, 1]), B: np.array([0, 1]), C: np.array([1, 1]), D: np.array([0, 0])}
@@ -361,3 +429,58 @@ def test_an_error_without_a_mistaken_argument_stays_as_it_is():
 
     with pytest.raises(ZeroDivisionError):
         broken(1)
+
+
+LINE = ss.LinearGaussian(R, 0.0, coefficients={ss.Real("u"): 1.0}, covariance=1.0, given=ss.Real("u"))
+PAIR = ss.factors.StudentT(3.0, [0.0, 1.0], dispersion=np.eye(2))
+SHAPES = {
+    "points of two numbers": lambda: PAIR.log_density(np.ones(6)),
+    "points with three axes": lambda: PAIR.log_density(np.ones((1, 3, 2))),
+    "columns of other lengths": lambda: LINE.statistics({R: np.ones(3), LINE.given[0]: np.ones(2)}),
+    "a column of objects": lambda: LINE.statistics({R: np.ones(1), LINE.given[0]: np.array([Odd()])}),
+    "names of a graph": lambda: ss.DAG.from_arrays([("a",)], sources=[], targets=[]),
+    "names of a graph with marks": lambda: ss.graphs.PAG.from_marks([len], np.zeros((1, 1))),
+    "a covariance without numbers": lambda: ss.priors.NormalGamma(0.0, 1.0, shape=1.0, rate=1.0).log_density(
+        np.zeros((1, 1)), np.zeros((0, 1)), is_theta=False
+    ),
+    "uses of a regression": lambda: ss.priors.NormalGamma(0.0, 1.0, shape=1.0, rate=1.0).log_predictives(
+        np.ones((1, 2, 3, 0)), np.ones((2, 3, 1))
+    ),
+}
+
+
+@pytest.mark.parametrize("ask", SHAPES.values(), ids=SHAPES.keys())
+def test_what_has_another_shape_is_refused(ask):
+    with pytest.raises(ss.SepsetError, match=r"found"):
+        ask()
+
+
+def paired():
+    """A wiring of three variables in pairs, and so one that TRWS takes."""
+    return Wiring.of(ss.MarkovNet(ss.Table([A, B], np.ones((2, 2))), ss.Table([B, C], np.ones((2, 2)))).problem())
+
+
+@pytest.mark.parametrize("method", [ss.TRWS(), ss.MPLP()], ids=["TRWS", "MPLP"])
+@pytest.mark.parametrize("messages", [np.zeros(1), np.zeros((2, 8)), np.zeros(8, np.int64), "zero"])
+def test_kernels_get_one_message_for_each_place(method, messages):
+    """They write there without a look."""
+    wiring = paired()
+    assert len(method.proof(wiring, np.zeros(8))) == 8
+    for ask in (method.passed, method.decodings):
+        with pytest.raises(ss.errors.ArgumentError, match="messages= are 8 floats"):
+            ask(wiring, messages)
+
+
+NUMBERS = {
+    "states of some variables": lambda: ss.AlphaExpansion().options(np.zeros(2, np.int64), (0, 1), cards=np.full(3, 2)),
+    "states of a pair": lambda: ss.AlphaBetaSwap().options(np.zeros(3, np.int64), (0, 1), cards=np.full(2, 2)),
+    "a mask that is none": lambda: held("score table").best(0, -0.5),
+    "a length that is none": lambda: ss.missing.equivalent_neighbor(net(), ["b", "c", "d"], distance=float("nan")),
+    "a feature that is no number": lambda: made("structure posterior").probability(ss.DAG),
+}
+
+
+@pytest.mark.parametrize("ask", NUMBERS.values(), ids=NUMBERS.keys())
+def test_numbers_that_are_none_are_refused(ask):
+    with pytest.raises(ss.SepsetError, match="found"):
+        ask()

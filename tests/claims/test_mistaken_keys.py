@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
+from support.everything import EVERYTHING
 
 ASIA = ss.datasets.load("asia")
 ROWS = ASIA.sample(40, seed=1)
@@ -20,6 +21,7 @@ MIXED = ss.BayesNet(
 )
 LEARNERS = {"one": ss.evaluation.Learner(ASIA, ss.Bayes(ss.K2()))}
 KEYS = [(), ("lung", "tub"), None, 2.5, [], ["lung"], {}, {"zzz": 1}, object(), "zzz", b"lung", 1j, {"lung"}]
+KEYS += [np.ones((2, 2)), np.array(["lung", "tub"])]
 """What is no key of any of these answers."""
 
 KEYED = {
@@ -30,9 +32,12 @@ KEYED = {
     "best assignment": lambda: ss.map_assignment(ASIA),
     "sensitivity": lambda: ss.sensitivity(ASIA, "lung", state="yes"),
     "information": lambda: ss.value_of_information(ASIA, "lung"),
+    "contexts": lambda: ss.learning.context_coverage(ASIA, ROWS),
     "counts": lambda: ss.data.Counts.of(ROWS, [("lung", ["smoke"])]),
     "scores": lambda: ss.structure.score(ASIA.dag, ROWS),
     "checks": lambda: ss.prepare(ASIA).check(),
+    "ranking scores": lambda: made(EVERYTHING["ranking scores"]),
+    "recommendations": lambda: made(EVERYTHING["recommendations"]),
     "array of variables": lambda: ss.Discrete.array("p", (3, 3)),
 }
 

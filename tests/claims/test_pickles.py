@@ -5,6 +5,7 @@ The network is a -> b with P(a) = (0.2, 0.8), P(b | a) = ((0.3, 0.7), (0.6, 0.4)
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import pickle
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
+from sepset.surface import NAMESPACES, homes
 from support.blocks import in_blocks
 from support.everything import EVERYTHING, made
 from support.tolerances import EXACT
@@ -128,3 +130,32 @@ def test_best_assignments_of_vectors_tell_what_differs():
     found = ss.map_assignment(ss.BayesNet(ss.TableCPD(c, [0.6, 0.4]), line), k=2)
     assert "c=1, v=(0, 2)" in str(found)
     assert found == copied(found)
+
+
+def every_method():
+    """The methods that can be made without settings, by name."""
+    for name in homes(NAMESPACES["inference"]):
+        kind = getattr(ss.inference, name)
+        if isinstance(kind, type) and (hasattr(kind, "prepare") or hasattr(kind, "init")):
+            with contextlib.suppress(Exception):
+                yield name, kind()
+
+
+def answers_of(net, method):
+    """The answers that a method has about a network."""
+    asks = (ss.map_assignment, ss.marginals, lambda m, method: ss.query(m, "a", method=method), ss.prepare)
+    for ask in asks:
+        with contextlib.suppress(ss.SepsetError):
+            yield ask(net, method=method)
+
+
+@pytest.mark.parametrize(("name", "method"), list(every_method()))
+def test_answers_of_every_method_survive_pickling(name, method):
+    """Certificates too: what proves an answer comes with it."""
+    found = list(answers_of(model(), method))
+    assert found, name
+    for answer in found:
+        assert str(copied(answer)) == str(answer)
+        certificate = getattr(answer, "certificate", None)
+        if certificate is not None:
+            assert copied(answer).certificate.check()

@@ -9,6 +9,7 @@ from sepset.data import filecolumns
 from sepset.data.columns import Cells, Levels
 from sepset.data.dataset import Dataset
 from sepset.data.filecolumns import file_columns, file_rows, matched, naming, state_text, typed
+from sepset.data.files import read_dataset
 from sepset.errors import DataError, FileFormatError
 from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, Real
@@ -97,3 +98,22 @@ def test_errors_name_the_file_and_the_way_out(path, monkeypatch):
     monkeypatch.setattr(filecolumns, "MOST", 1)
     with pytest.raises(DataError, match=r"Column 'word' has more than 1 distinct values.*Real\('word'\)"):
         rows["word"]
+
+
+QUOTED = '"whole","share","truth","word"\n"1","0.5","True","x"\n"","","",""\n"0","1.5","False","y"\n'
+
+
+def test_a_quoted_empty_cell_among_numbers_is_missing(tmp_path):
+    """As programs write it that quote every cell; among words it could be a state."""
+    (tmp_path / "rows.csv").write_text(QUOTED)
+    found = Dataset(tmp_path / "rows.csv")
+    assert [v.states for v in found.variables if isinstance(v, Discrete)] == [(0, 1), (False, True), ("", "x", "y")]
+    assert found.num_missing == {"whole": 1, "share": 1, "truth": 1, "word": 0}
+
+
+@pytest.mark.parametrize(("states", "missing"), [(("x", "y"), 1), (("", "x", "y"), 0)])
+def test_a_quoted_empty_cell_is_a_state_if_there_is_one(tmp_path, states, missing):
+    (tmp_path / "rows.csv").write_text(QUOTED)
+    scope = [Discrete("word", states), Real("share"), Discrete("whole", 2)]
+    found = read_dataset(tmp_path / "rows.csv", scope)
+    assert found.num_missing == {"word": missing, "share": 1, "whole": 1}

@@ -133,3 +133,9 @@ def test_real_answers_have_moments():
     assert (answer.mean(), answer.variance()) == (2.0, 4.0)
     low, high = answer.interval(0.6826894921370859)
     assert (low, high) == (pytest.approx(0.0), pytest.approx(4.0))
+
+
+def test_a_plot_onto_another_picture():
+    axes = pytest.importorskip("matplotlib.figure").Figure().subplots()
+    axes.imshow([[0.0, 1.0]])
+    assert ss.query(ss.datasets.load("asia"), ["lung", "tub"]).plot(axes).images

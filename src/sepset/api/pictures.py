@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from sepset.base.foreign import translated
-from sepset.base.text import listing, nearest
-from sepset.errors import ModelError, NotApplicable, ScopeError
+from sepset.base.text import brief, listing, nearest
+from sepset.errors import ArgumentError, ModelError, NotApplicable, ScopeError
 from sepset.graphs.base import is_undirected, way_to_graph
 from sepset.graphs.graph import DAG, UndirectedGraph
 from sepset.graphs.pictures.picture import Picture
@@ -179,6 +179,9 @@ def _grouped(sketch: Sketch, groups: Mapping[str, VariableLike | Iterable[Variab
     """The sketch with the group of each box; the last one counts where several name it."""
     from sepset.graphs.base import each, name_of
 
+    wrong = [name for name in groups if not isinstance(name, str)]
+    if wrong:
+        raise ArgumentError(f"groups= has the members of each group by its name, a string; found {brief(wrong[0])}.")
     number: dict[str, int] = {}
     known = [box.name for box in sketch.boxes]
     for place, members in enumerate(groups.values()):

@@ -7,13 +7,16 @@ right calls cost nothing.
 from __future__ import annotations
 
 import ast
+import dataclasses
 import importlib
 import inspect
 import itertools
+import re
 import sys
 import types
 import typing
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from numbers import Integral, Real as AnyNumber
 from typing import Any
 
@@ -56,6 +59,56 @@ def misfit(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[
     return ""
 
 
+def misfit_within(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    """The first setting of an argument of ours, or of a setting of it, that does not fit; empty if all fit.
+
+    Values are made without a look at their parts, so that a mistake in one may come to light where they are used.
+
+    >>> @dataclasses.dataclass
+    ... class Rule:
+    ...     share: float
+    >>> Rule.__module__ = "sepset.base.annotations"
+    >>> def hide(rule: Rule): ...
+    >>> misfit_within(hide, (Rule("much"),), {})
+    "share= of Rule is a number; found 'much'."
+    """
+    given = inspect.signature(function).bind(*args, **kwargs).arguments.values()
+    waiting, seen = deque(given), dict[int, Any]()
+    while waiting and len(seen) < MOST_ITEMS:
+        value = waiting.popleft()
+        if id(value) in seen:
+            continue
+        seen[id(value)] = value  # kept, so that no other value gets its number
+        if isinstance(value, tuple | list | Mapping) and len(value) <= MOST_ITEMS:
+            waiting += value.values() if isinstance(value, Mapping) else value
+        elif is_ours(value):
+            for name, hint, setting in settings(value):
+                if not fits(setting, hint):
+                    return f"{name}= of {type(value).__name__} is {described(hint)}; found {brief(setting)}."
+                waiting.append(setting)
+    return ""
+
+
+def is_ours(value: Any) -> bool:
+    """Whether a value of ours is made of settings."""
+    return dataclasses.is_dataclass(value) and type(value).__module__.startswith("sepset.")
+
+
+def settings(value: Any) -> Iterator[tuple[str, Any, Any]]:
+    """The name, kind and value of each public setting; one that is still being made has not all of them."""
+    for field in dataclasses.fields(value):
+        home = next(base for base in type(value).__mro__ if field.name in vars(base).get("__annotations__", ()))
+        if field.init and not field.name.startswith("_") and hasattr(value, field.name):
+            yield field.name, _meant(field.type, vars(sys.modules[home.__module__])), _kept(getattr(value, field.name))
+
+
+def _kept(setting: Any) -> Any:
+    """A setting as it was given: arrays without axes are numbers that were made arrays."""
+    if isinstance(setting, np.bool_):
+        return bool(setting)
+    return setting[None] if isinstance(setting, np.ndarray) and setting.ndim == 0 else setting
+
+
 def _is_beyond(value: Any) -> bool:
     return isinstance(value, int) and not -LARGEST <= value <= LARGEST
 
@@ -66,10 +119,14 @@ def _holds_beyond(value: Any) -> bool:
 
 def _resolved(annotation: Any, function: Callable[..., Any]) -> Any:
     """The type that an annotation means; `Any` if it is not known when the program runs."""
+    return _meant(annotation, getattr(inspect.unwrap(function), "__globals__", {}))
+
+
+def _meant(annotation: Any, around: dict[str, Any]) -> Any:
+    """The type that an annotation in a module means; `Any` if it is not known when the program runs."""
     if not isinstance(annotation, str):
         return Any if annotation is inspect.Parameter.empty else annotation
     known: dict[str, Any] = {}
-    around = getattr(inspect.unwrap(function), "__globals__", {})
     holder = types.SimpleNamespace(__annotations__={"its": annotation})
     while True:
         try:
@@ -152,10 +209,26 @@ def _is_of(value: Any, kind: Any) -> bool:
         return isinstance(value, Integral) and not isinstance(value, bool)
     if isinstance(value, np.ndarray) and value.ndim == 0:
         return False
+    if getattr(kind, "_is_protocol", False):
+        return all(hasattr(value, name) for name in _members(kind)) and not isinstance(value, type)
     try:
         return isinstance(value, kind)
-    except TypeError:  # a protocol, or an alias, that cannot be asked
+    except TypeError:  # an alias that cannot be asked
         return True
+
+
+def _members(protocol: type) -> set[str]:
+    """The names of what all objects of a protocol have.
+
+    >>> class Named(typing.Protocol):
+    ...     name: str
+    ...     def shown(self): ...
+    >>> sorted(_members(Named))
+    ['name', 'shown']
+    """
+    bases = [base for base in protocol.__mro__ if getattr(base, "_is_protocol", False)]
+    found = {name for base in bases for name in (*vars(base), *vars(base).get("__annotations__", ()))}
+    return {name for name in found if name in ("__call__", "__getitem__", "__len__") or not name.startswith("_")}
 
 
 def _items_fit(value: Any, kind: Any, inner: tuple[Any, ...]) -> bool:
@@ -213,9 +286,10 @@ WORDS = {
 def _several(words: str) -> str:
     """Several of a kind in words; of many kinds, or of collections, just several.
 
-    >>> _several("a string or a whole number"), _several("a mapping"), _several("several strings")
-    ('several strings or whole numbers', 'several mappings', 'a list of lists')
+    >>> _several("a string or a whole number"), _several("a string, a Real or a Vector"), _several("several strings")
+    ('several strings or whole numbers', 'several strings, Reals or Vectors', 'a list of lists')
     """
     if words.startswith("several"):
         return "a list of lists"
-    return "several " + " or ".join(f"{part.removeprefix('an ').removeprefix('a ')}s" for part in words.split(" or "))
+    parts = [part.removeprefix("an ").removeprefix("a ") + "s" for part in re.split(", | or ", words)]
+    return f"several {' or '.join(filter(None, (', '.join(parts[:-1]), parts[-1])))}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from sepset.base.annotations import misfit
+from sepset.base.annotations import misfit, misfit_within
 from sepset.base.text import brief, listing, nearest
 from sepset.errors import ArgumentError, SepsetError, TooLarge
 
@@ -471,7 +471,8 @@ def explained(
         return TooLarge(f"This needs more memory than is available. {error}".strip())
     if not was_called(error):
         return ArgumentError(misnamed(function, args, kwargs))
-    reason = misfit(function, args, kwargs) or unsuited(function, args, kwargs)
+    looks = (misfit, misfit_within, unsuited)
+    reason = next(filter(None, (look(function, args, kwargs) for look in looks)), "")
     return ArgumentError(reason) if reason else None
 
 

@@ -42,6 +42,7 @@ from sepset.factors.coordinates import (
     coordinate_names,
     entries,
     matrix,
+    numbers,
     places,
     shaped,
     states_of,
@@ -287,7 +288,7 @@ class LinearGaussian(RealChild, Tabulated):
         if missing:
             raise DataError(f"{self.label} needs a column for {missing[0]}.")
         scope = (*self.given, self.child)
-        columns = [x for v in scope for x in np.asarray(codes[v], dtype=np.float64).reshape(num_rows, v.size).T]
+        columns = [x for v in scope for x in numbers(codes[v], v, num_rows).T]
         check_range(columns, [v.name for v in scope for _ in range(v.size)], f"{self.label} needs complete finite rows")
         return columns, entry, share
 

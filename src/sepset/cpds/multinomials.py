@@ -192,14 +192,17 @@ class Multinomials(DiscreteParameters[D, Floats]):
     def _filled(self, counts: Floats, unseen: object, cpds: Sequence[D], has_prior: bool) -> Floats:
         """The counts, with contexts without any filled as `unseen` says."""
         empty = np.bincount(self.groups, weights=counts) == 0
-        if unseen == "uniform" or not empty.any():
+        policy = unseen if isinstance(unseen, str) else ""
+        if policy == "uniform" or not empty.any():
             return counts
-        if unseen == "raise":
+        if policy == "raise":
             remedy = FLAT_PRIOR if has_prior else NO_PRIOR
             raise DataError(unseen_message(self.cpd, np.flatnonzero(empty), len(empty), self.describe_context, remedy))
         return np.where(empty[self.groups], self._filling(counts, unseen, cpds), counts)
 
     def _filling(self, counts: Floats, unseen: object, cpds: Sequence[D]) -> Floats:
+        if not isinstance(unseen, str):
+            return self.pseudo_counts(unseen, cpds)
         if unseen == "keep":
             return np.asarray(self.probabilities * self.multiplicities)
         if unseen != "marginal":

@@ -138,7 +138,8 @@ class Counts(Tabulated):
 
     def __getitem__(self, child: VariableLike) -> Floats:
         """The counts of the family with this child, with axes `(*parents, child)`."""
-        found = [place for place, scope in enumerate(self.families) if child in (scope[-1], scope[-1].name)]
+        named = isinstance(child, str | Discrete)
+        found = [i for i, scope in enumerate(self.families) if named and child in (scope[-1], scope[-1].name)]
         if len(found) == 1:
             return self.tables[found[0]]
         name = getattr(child, "name", child)

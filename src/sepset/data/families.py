@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 from sepset.errors import ScopeError
 from sepset.variables.variable import Discrete, VariableLike, Vector
@@ -26,7 +26,7 @@ def members(family: Family) -> tuple[VariableLike, ...]:
     if not isinstance(scope, Iterable):
         raise ScopeError(f"A family is (child, parents) or a scope (*parents, child); found {family!r}.")
     listed = tuple(scope)
-    if len(listed) == 2 and _is_variable(listed[0]) and not _is_variable(listed[1]):
+    if len(listed) == 2 and _is_variable(listed[0]) and _are_several(listed[1]):
         return (*members(listed[1]), listed[0]) if tuple(listed[1]) else (listed[0],)
     strange = [one for one in listed if not _is_variable(one)]
     if strange or not listed:
@@ -36,6 +36,10 @@ def members(family: Family) -> tuple[VariableLike, ...]:
 
 def _is_variable(one: object) -> bool:
     return isinstance(one, str | Discrete | Vector)
+
+
+def _are_several(parents: object) -> TypeGuard[Iterable[object]]:
+    return isinstance(parents, Iterable) and not _is_variable(parents)
 
 
 def discrete_scope(family: Iterable[VariableLike], find: Callable[[VariableLike], Discrete | Vector]) -> Scope:

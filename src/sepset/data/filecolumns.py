@@ -210,13 +210,18 @@ def _wanted(known: Iterable[str], names: Sequence[str] | None, complete: bool) -
 
 
 def typed(column: Column) -> Column:
-    """Text as whole numbers, numbers or truth values where every cell is one.
+    """Text as whole numbers, numbers or truth values where every cell is one; an empty text among them is missing.
 
-    >>> typed(Levels(np.array([0, 1]), ("3", "0.5"))).values.tolist()
-    [3.0, 0.5]
+    Programs that quote every cell write missing ones as `""`, which among words could be a state.
+
+    >>> typed(Levels(np.array([0, 1, 2]), ("3", "0.5", ""))).values.tolist(), typed(Levels([0, 1], ("x", ""))).values
+    ([3.0, 0.5, nan], ('x', ''))
     """
     if not isinstance(column, Levels) or not column.values or not TEXT.issuperset(map(type, column.values)):
         return column
+    if "" in column.values and len(column.values) > 1:
+        rest = typed(_without_empty(column))
+        return column if isinstance(rest, Levels) and TEXT.issuperset(map(type, rest.values)) else rest
     texts: tuple[str, ...] = column.values  # type: ignore[assignment]  # as asked
     if all(map(_INTEGER.fullmatch, texts)):
         return Levels(column.codes, tuple(map(int, texts)))
@@ -225,6 +230,11 @@ def typed(column: Column) -> Column:
     if all(map(_PRINTED.fullmatch, texts)) and any(map(_NUMBER.fullmatch, texts)):
         return Cells(np.array([*map(float, texts), math.nan])[column.codes])
     return column
+
+
+def _without_empty(levels: Levels) -> Levels:
+    """The column in which empty texts are missing cells."""
+    return drop_missing(levels.codes, [value or None for value in levels.values])
 
 
 def _merged(levels: Levels, codes: list[int]) -> AnyInts:
@@ -238,9 +248,14 @@ def _number(text: str) -> float | None:
 
 
 def matched(column: Column, variable: Discrete | Vector) -> Column:
-    """Text as the states of a variable, or as numbers; what fits neither stays text, to be refused with its row."""
+    """Text as the states of a variable, or as numbers; what fits neither stays text, to be refused with its row.
+
+    An empty text is a missing cell, unless it is a state.
+    """
     if not isinstance(column, Levels) or not TEXT.issuperset(map(type, column.values)):
         return column
+    if "" in column.values and not (isinstance(variable, Discrete) and "" in variable.states):
+        column = _without_empty(column)
     texts = [str(value) for value in column.values]
     if isinstance(variable, Discrete):
         by_text = {state_text(state): state for state in reversed(variable.states)}

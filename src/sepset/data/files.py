@@ -68,7 +68,8 @@ def read_dataset(
         path: the file; the suffix tells its format.
         variables: what the columns mean, as in `Dataset`.
         delimiter: between cells of a text file; by default a comma, or a tab in TSV.
-        missing: the text, or several, that mean a missing cell when they stand unquoted.
+        missing: the text, or several, that mean a missing cell when they stand unquoted. A quoted empty cell, `""`,
+            is missing too in a column of numbers or truth values, and unless it is a state of the variable.
         missing_columns: as in `Dataset`.
 
     Guarantee: rows, or one error.

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.membership import without
-from sepset.base.text import listing, nearest
+from sepset.base.text import brief, listing, nearest
 from sepset.data.binding import READ_AS_MISSING, absent_message, delimiter_hint, has_floats, infer_variable
 from sepset.data.columns import has_absent
 from sepset.data.dataset import Dataset
@@ -21,7 +21,7 @@ from sepset.data.files import read_dataset
 from sepset.data.frames import in_row_order, is_lazy, open_frame, opened_frame
 from sepset.data.scan import scanned
 from sepset.data.suggestions import column_names
-from sepset.errors import DataError
+from sepset.errors import DataError, ScopeError
 from sepset.variables.variable import Discrete, Real, VariableLike, Vector
 
 Weights = ArrayLike | str | None
@@ -54,6 +54,14 @@ def measured(data: object) -> Dataset:
     return Dataset(columns, [Real(n) if has_floats(c) else infer_variable(n, c) for n, c in columns.items()])
 
 
+def _named(variables: Iterable[VariableLike]) -> Iterator[VariableLike]:
+    """The variables; raises for anything else."""
+    for variable in variables:
+        if not isinstance(variable, str | Discrete | Vector):
+            raise ScopeError(f"Variables are named, or given as variables; found {brief(variable)}.")
+        yield variable
+
+
 @contextmanager
 def rows_of(data: object, variables: Iterable[VariableLike], weights: Weights = None) -> Iterator[Dataset | LazyRows]:
     """The rows as a dataset, or, where the data is lazy or a file, as something that answers group-bys.
@@ -64,7 +72,7 @@ def rows_of(data: object, variables: Iterable[VariableLike], weights: Weights = 
         variables: the only ones that will be asked for.
         weights: row weights; the name of a column where the data stays where it is.
     """
-    chosen = list(dict.fromkeys(variables))
+    chosen = list(dict.fromkeys(_named(variables)))
     if isinstance(data, str | os.PathLike):
         with scanned(Path(data)) as scan:
             yield _lazy(scan.relation, chosen, weights, scan.columns, scan.is_text)

@@ -11,6 +11,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, TypeVar, overload
 
 from sepset.base.display import Report, Shown
+from sepset.base.foreign import translated
 from sepset.base.text import listing, nearest
 from sepset.errors import ModelError, ScopeError
 
@@ -62,6 +63,7 @@ def names() -> tuple[str, ...]:
 def load(name: str) -> BayesNet: ...
 @overload
 def load(name: str, *, kind: type[M]) -> M: ...
+@translated
 def load(name: str, *, kind: type[Model] | None = None) -> Model:
     """The network with this name; an unknown name raises an error that suggests the nearest one.
 
@@ -86,6 +88,7 @@ def load(name: str, *, kind: type[Model] | None = None) -> Model:
     return model
 
 
+@translated
 def describe(name: str) -> Description:
     """The source, authors and license of the network with this name.
 

@@ -67,7 +67,7 @@ class CheckReport(Report):
     checks: tuple[Check, ...]
 
     def __getitem__(self, name: str) -> Check:
-        found = next((check for check in self.checks if check.name == name), None)
+        found = next((c for c in self.checks if isinstance(name, str) and c.name == name), None)
         if found is None:
             names = [check.name for check in self.checks]
             raise ScopeError(f"There is no check {name!r}.{nearest(name, names)} There are {listing(names)}.")

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.frames import in_order, without_labels
 from sepset.base.text import brief
-from sepset.errors import ArgumentError, ModelError, ScopeError
+from sepset.errors import ArgumentError, DataError, ModelError, ScopeError
 from sepset.factors.algebra import AnyVariable, Assignment, Columns, check_scope, find, num_entries
 from sepset.variables.evidence import real_value
 from sepset.variables.variable import Discrete, Real, Vector, listed
@@ -117,8 +117,21 @@ def row_entries(scope: Sequence[Discrete], rows: Columns, num_rows: int) -> Ints
 
 def matrix(scope: Sequence[Vector], rows: Columns, num_rows: int) -> Floats:
     """The columns of a continuous scope side by side: one row per assignment, one column per coordinate."""
-    parts = [np.asarray(rows[v], dtype=np.float64).reshape(num_rows, v.size) for v in scope]
+    parts = [numbers(rows[v], v, num_rows) for v in scope]
     return np.concatenate([np.empty((num_rows, 0)), *parts], axis=1)
+
+
+def numbers(column: object, variable: Vector, num_rows: int) -> Floats:
+    """The column of a continuous variable, `[rows, coordinates]`; anything else raises.
+
+    >>> numbers([1, 2.5], Real("x"), 2).tolist()
+    [[1.0], [2.5]]
+    """
+    try:
+        return np.asarray(column, dtype=np.float64).reshape(num_rows, variable.size)
+    except (TypeError, ValueError):
+        shape = (num_rows,) if variable.size == 1 else (num_rows, variable.size)
+        raise DataError(f"{variable!r} needs numbers of shape {shape}; found {brief(column)}.") from None
 
 
 def columns(scope: Sequence[Vector], values: Floats) -> Columns:

@@ -19,7 +19,7 @@ from sepset.base.checks import Seed, fraction, generator, whole
 from sepset.base.display import Plain, Worded
 from sepset.base.frozen import fill
 from sepset.base.memory import check_rows_fit, row_blocks
-from sepset.errors import ModelError, NotApplicable
+from sepset.errors import ArgumentError, ModelError, NotApplicable
 from sepset.factors.canonical import Cholesky
 from sepset.factors.moments import square_roots, whitened
 
@@ -85,6 +85,8 @@ class StudentT(Worded, Plain):
 
         size = len(self.location)
         x = np.asarray(points, dtype=np.float64)
+        if size > 1 and (x.ndim not in (1, 2) or x.shape[-1] != size):
+            raise ArgumentError(f"points= are vectors of {size} numbers, one per row; found the shape {x.shape}.")
         rows = x.reshape(-1, size)
         (half,), (squares,) = whitened(self.dispersion[None], rows, self.location[None])
         if math.isinf(self.degrees):

@@ -339,6 +339,10 @@ def text_of(node: object) -> str:
 def unique_names(nodes: Iterable[str]) -> tuple[str, ...]:
     """The names as a tuple; raises if one is repeated."""
     names = tuple(nodes)
+    for name in names:
+        if not isinstance(name, str):
+            name_of(name)  # which says what a node is
+            raise ScopeError(f"Nodes are given by name here; found {name!r}.")
     if len(set(names)) != len(names):
         repeated = next(name for name, count in Counter(names).items() if count > 1)
         raise ScopeError(f"Node {repeated!r} is listed twice; name each node once.")

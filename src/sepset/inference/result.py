@@ -286,7 +286,8 @@ class QueryResult(Entries, Result, Report):
             side = "y" if axes.get_ylabel() == "value" else "x"
             axes.set(**{f"{side}label": "probability", f"{side}lim": (0.0, 1.0)})
         for image in axes.images:
-            image.colorbar.set_label("probability")
+            if image.colorbar is not None:  # another picture that was there has none
+                image.colorbar.set_label("probability")
         entitle(axes, self.title)
         return axes
 

@@ -124,7 +124,7 @@ class CoverageResult(Assessment):
         return cls(tuple(BlockFragmentation(c[0].block.name, c, f.counts, f.zero_cells) for c, f in known))
 
     def __getitem__(self, name: str) -> BlockFragmentation:
-        for block in self.blocks:
+        for block in self.blocks if isinstance(name, str) else ():
             if name == block.name or any(name == cpd.child.name for cpd in block.cpds):
                 return block
         raise ScopeError(f"No contexts are reported for {name!r}.{nearest(name, [b.name for b in self.blocks])}")

@@ -22,7 +22,7 @@ from sepset.cpds.cpd import CPD
 from sepset.cpds.discrete import ChainedCPD
 from sepset.cpds.table import TableCPD
 from sepset.cpds.tree import ContextCPD
-from sepset.errors import ModelError, NotApplicable, ScopeError, SepsetError
+from sepset.errors import ArgumentError, ModelError, NotApplicable, ScopeError, SepsetError
 from sepset.factors.algebra import Columns, check_sizes
 from sepset.factors.chains import BY_NAME, LatePlaces, Line
 from sepset.factors.labels import name_of
@@ -74,6 +74,8 @@ class BayesNet(NamedModel):
     def __init__(
         self, *cpds: CPD | Iterable[CPD], name: str = "", notes: Iterable[str] = (), drawing: Drawing = BLANK
     ) -> None:
+        if not isinstance(drawing, Drawing):
+            raise ArgumentError(f"drawing= is a models.Drawing; found {brief(drawing)}.")
         own = _one_by_one(cpds)
         children = {cpd.child.name: cpd.child for cpd in own}
         own = tuple(_with_states_of(children, cpd) for cpd in own)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sepset.base.checks import number
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError
 from sepset.variables.evidence import is_missing, real_value
@@ -41,10 +42,10 @@ def intervened(variable: Discrete | Vector, value: object) -> TableCPD | LinearG
     if isinstance(value, Mapping):
         row = np.zeros(variable.num_states)
         for state, probability in value.items():
-            row[variable.code(state)] = probability
+            row[variable.code(state)] = number(f"the probability of {state!r}", probability)
         return TableCPD(variable, row)
     if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes):
-        return TableCPD(variable, np.asarray(value, np.float64))
+        return TableCPD(variable, value)
     row = np.zeros(variable.num_states)
     row[variable.code(value)] = 1.0
     return TableCPD(variable, row)

@@ -84,7 +84,7 @@ class MarkovNet(NamedModel):
         notes: Iterable[str] = (),
     ) -> None:
         hidden = tuple(auxiliaries)
-        own = _universe(parts, tuple(variables or ()), hidden)
+        own = _universe(parts, () if variables is None else tuple(variables), hidden)
         everything = Universe([*own.parts, *hidden]) if hidden else own
         blocks = tuple(_bound(part, everything) for part in parts)
         self._set(own, blocks, hidden, name, notes)

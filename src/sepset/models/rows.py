@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from sepset.base.arraytypes import Ints
+from sepset.base.arraytypes import Floats, Ints
+from sepset.base.text import brief
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError, StateError
-from sepset.factors.algebra import Columns
+from sepset.factors.algebra import AnyVariable, Columns
 from sepset.variables.evidence import is_missing, real_value
 from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete
@@ -55,7 +56,7 @@ def _with_vectors(frame: object, variables: Universe) -> tuple[Columns, int]:
     absent = [v.name for v in wide if v.name not in frame]
     if absent:
         raise DataError(f"There is no column for the vector {absent[0]!r}; complete assignments are needed here.")
-    arrays: Columns = {v: np.asarray(frame[v.name], np.float64) for v in wide}
+    arrays: Columns = {v: _numbers(frame[v.name], v) for v in wide}
     num_rows = len(next(iter(arrays.values())))
     columns, found = complete({k: c for k, c in frame.items() if k not in names}, rest) if len(rest) else ({}, num_rows)
     for variable in wide:
@@ -65,6 +66,13 @@ def _with_vectors(frame: object, variables: Universe) -> tuple[Columns, int]:
                 f"{variable!r} needs finite numbers of shape {(found, variable.size)}; found {array.shape}."
             )
     return {v: arrays[v] if v in arrays else columns[v] for v in variables}, found
+
+
+def _numbers(column: object, variable: AnyVariable) -> Floats:
+    try:
+        return np.atleast_1d(np.asarray(column, np.float64))
+    except (TypeError, ValueError):
+        raise DataError(f"{variable!r} needs numbers; found {brief(column)}.") from None
 
 
 def code_matrix(columns: Columns, variables: Universe, num_rows: int) -> Ints:

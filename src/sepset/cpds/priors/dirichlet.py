@@ -103,7 +103,7 @@ def table_shape(shape: tuple[int, int]) -> tuple[int, int]:
 
 def block_of(cpds: Sequence[Any]) -> Sequence[Any]:
     """The CPDs of a block, after checking that there are some and that they are CPDs."""
-    if not len(cpds) or not all(hasattr(cpd, "parameters") for cpd in cpds):
+    if not len(cpds) or not all(hasattr(cpd, "parameters") and hasattr(cpd, "child") for cpd in cpds):
         raise ModelError(f"The hyperparameters of a block are those of its CPDs, one or more; found {brief(cpds)}.")
     return cpds
 

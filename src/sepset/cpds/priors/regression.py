@@ -27,7 +27,7 @@ from sepset.base.memory import check_fits
 from sepset.base.numerics.leastsquares import semidefinite_root
 from sepset.cpds.priors.gaussian import Data, summary, wishart_roots
 from sepset.data.scatter import Scatter
-from sepset.errors import DataError, ModelError
+from sepset.errors import ArgumentError, DataError, ModelError
 from sepset.factors.studentt import StudentT
 
 STEPS = 8
@@ -197,6 +197,8 @@ class RegressionPrior:
 
     def log_predictives(self, u: Floats, y: Floats) -> Floats:
         r"""The log density of several uses of one regression, `[rows, uses, ...]`: one matrix Student t per row."""
+        if u.ndim != 3 or y.ndim != 3 or u.shape[:2] != y.shape[:2]:
+            raise ArgumentError(f"u= and y= are [rows, uses, coordinates]; found the shapes {u.shape} and {y.shape}.")
         z = np.concatenate([np.ones((*u.shape[:2], 1)), u], axis=2)
         return self.log_matrix_t(y - z @ self.lines, np.eye(y.shape[1]) + spreads(self.root, z))
 
@@ -221,6 +223,9 @@ class RegressionPrior:
 
     def log_kernel(self, lines: Floats, covariance: Floats, *, is_theta: bool) -> float:
         """The log density of coefficients and (log) covariance, up to a constant that does not depend on them."""
+        if np.shape(lines) != self.lines.shape or np.shape(covariance) != self.scale.shape:
+            shapes = f"{self.lines.shape} and {self.scale.shape}; found {np.shape(lines)} and {np.shape(covariance)}"
+            raise ArgumentError(f"lines= and covariance= have the shapes {shapes}.")
         apart = self.root @ (lines - self.lines)
         squares = float(np.trace(np.linalg.solve(covariance, apart.T @ apart + self.scale)))
         power = self.degrees + len(lines) + (self.size + 1.0 if is_theta else 0.0)

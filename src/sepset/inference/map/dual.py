@@ -17,7 +17,9 @@ from functools import partial
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.text import brief
 from sepset.base.threads import OutOfTime, ending_at, interruptible
+from sepset.errors import ArgumentError
 from sepset.inference.assignment import AssignmentTask, Assigns, Certificate, Found, assign
 from sepset.inference.map.coordinates import improved
 from sepset.inference.result import Guarantee, Status
@@ -29,6 +31,15 @@ AGREE = 1e-9
 
 GRACE = 0.1
 """The seconds in which an assignment is improved after the time has ended."""
+
+
+def check_messages(wiring: Wiring, messages: Floats) -> None:
+    """Raise unless there is one message for each state of every slot: kernels read and write at these places."""
+    count = int(wiring.wires.messages[-1])
+    if not isinstance(messages, np.ndarray) or messages.shape != (count,) or messages.dtype.kind != "f":
+        shape = getattr(messages, "shape", None)
+        found = brief(messages) if shape is None else f"{messages.dtype} of shape {shape}"
+        raise ArgumentError(f"messages= are {count} floats, one for each state of every slot; found {found}.")
 
 
 def bound_of(wiring: Wiring, messages: Floats) -> float:

@@ -15,6 +15,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.threads import OutOfTime, require_time
+from sepset.errors import ArgumentError
 from sepset.inference.assignment import AssignmentTask, Found, best_of
 from sepset.inference.iterate import Info, Until
 from sepset.inference.map.coordinates import improved
@@ -105,6 +106,7 @@ class AlphaExpansion(_MoveSearch):
 
     def options(self, codes: Ints, move: tuple[int, int], *, cards: Ints) -> tuple[Ints, Ints]:
         """The present state, and the offered one, for variables that have it."""
+        _check_cards(codes, cards)
         return codes, np.where(cards > move[1], move[1], codes)
 
 
@@ -131,6 +133,7 @@ class AlphaBetaSwap(_MoveSearch):
 
     def options(self, codes: Ints, move: tuple[int, int], *, cards: Ints) -> tuple[Ints, Ints]:
         """The first state of the pair, and the second, for variables that have one of them now."""
+        _check_cards(codes, cards)
         one, other = move
         free = ((codes == one) | (codes == other)) & (cards > other)
         return np.where(free, one, codes), np.where(free, other, codes)
@@ -201,3 +204,9 @@ class _MoveCodec:
 
     def unpack(self, content: dict[str, Any]) -> MoveState:
         return MoveState(np.array(content["codes"], np.int64), int(content["idle"]), int(content["open"]))
+
+
+def _check_cards(codes: Ints, cards: Ints) -> None:
+    if np.shape(codes) != np.shape(cards):
+        shapes = f"the shapes {np.shape(codes)} and {np.shape(cards)}"
+        raise ArgumentError(f"codes and cards= have one number for each variable; found {shapes}.")

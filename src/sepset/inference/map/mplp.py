@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.threads import interruptible
+from sepset.inference.map.dual import check_messages
 from sepset.inference.map.rounds import DualRounds
 from sepset.inference.wiring import Wiring
 from sepset.kernels.map.mplp import decode_any, mplp_pass
@@ -46,6 +47,7 @@ class MPLP(DualRounds):
 
     def passed(self, wiring: Wiring, messages: Floats) -> float:
         """A pass over all factors and one back; the bound without the constant."""
+        check_messages(wiring, messages)
         rooms, real = Rooms.of(wiring, messages.dtype), messages.dtype
 
         def both(cancel: Bytes) -> float:
@@ -58,6 +60,7 @@ class MPLP(DualRounds):
 
     def decodings(self, wiring: Wiring, messages: Floats) -> Iterable[Ints]:
         """The assignments of variables in order and in reverse, each given those before it."""
+        check_messages(wiring, messages)
         order = np.arange(wiring.num_variables)
         return [_decoded(wiring, messages, order), _decoded(wiring, messages, order[::-1].copy())]
 

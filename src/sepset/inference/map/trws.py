@@ -10,6 +10,7 @@ import numpy as np
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.threads import interruptible
 from sepset.inference.assignment import AssignmentTask, Found
+from sepset.inference.map.dual import check_messages
 from sepset.inference.map.rounds import DualRounds
 from sepset.inference.wiring import Wiring
 from sepset.kernels.map.trws import decode, split_messages, trws_pass
@@ -47,6 +48,7 @@ class TRWS(DualRounds):
 
     def passed(self, wiring: Wiring, messages: Floats) -> float:
         """A pass forward and one back; the bound without the constant."""
+        check_messages(wiring, messages)
         size, real = wiring.plugs.cards.max(initial=1), messages.dtype
         model = wiring.wires, wiring.unary.astype(real, copy=False), wiring.factors, wiring.chain_weights
         rooms = np.empty(size, real), np.empty(size, real)
@@ -59,12 +61,14 @@ class TRWS(DualRounds):
 
     def decodings(self, wiring: Wiring, messages: Floats) -> Iterable[Ints]:
         """The assignment of variables in order, each given the earlier ones."""
+        check_messages(wiring, messages)
         codes, room = np.zeros(wiring.num_variables, np.int64), np.empty(wiring.plugs.cards.max(initial=1))
         decode(wiring.wires, wiring.unary, wiring.factors, messages, room, codes)
         return [codes]
 
     def proof(self, wiring: Wiring, messages: Floats) -> Floats:
         """The dual messages whose bound is that of the last pass back."""
+        check_messages(wiring, messages)
         out, room = np.empty(len(messages)), np.empty(wiring.plugs.cards.max(initial=1))
         split_messages(wiring.wires, wiring.unary, wiring.factors, wiring.chain_weights, messages, room, out)
         return out

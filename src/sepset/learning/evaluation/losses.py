@@ -21,7 +21,7 @@ from sepset.base.entries import Answers
 from sepset.base.foreign import translated
 from sepset.base.frozen import fill, read_only
 from sepset.base.progress import Bar
-from sepset.base.text import nearest
+from sepset.base.text import brief, nearest
 from sepset.data.dataset import Dataset
 from sepset.engine.engine import Engine
 from sepset.engine.kept import engine_for
@@ -32,7 +32,7 @@ from sepset.inference.method import Method
 from sepset.learning.assessment import Assessment, computed
 from sepset.learning.evaluation.resampling import BootstrapResult, bootstrap_mean
 from sepset.models.model import Model
-from sepset.variables.variable import Discrete, listed
+from sepset.variables.variable import Discrete, Vector, listed
 
 R = TypeVar("R")
 
@@ -466,6 +466,9 @@ def hold_names(loss: Any) -> None:
 def held(names: Names) -> Names:
     """One variable as it is, several as a tuple."""
     several = tuple(listed(names))
+    wrong = [name for name in several if not isinstance(name, str | Discrete | Vector)]
+    if wrong:
+        raise ScopeError(f"A loss names its variables; found {brief(wrong[0])}.")
     return several[0] if len(several) == 1 else several
 
 

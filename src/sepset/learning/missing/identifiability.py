@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.checks import Seed, generator, one_of
+from sepset.base.checks import Seed, generator, number, one_of
 from sepset.base.display import Shown
 from sepset.base.foreign import translated
 from sepset.base.lazy import lazy
@@ -289,7 +289,7 @@ def equivalent_neighbor(model: BayesNet, observed: Observed, *, distance: float 
     >>> round(float(other.cpd("h").values @ other.cpd("x").values[:, 0]), 9)
     0.5
     """
-    rng = generator(seed)
+    rng, length = generator(seed), number("distance", distance, above=0)
     sets = _sets(model, observed)
     _check_size(model, sets)
     point = FreeParameters(model)
@@ -301,7 +301,7 @@ def equivalent_neighbor(model: BayesNet, observed: Observed, *, distance: float 
     if not len(null):
         raise ModelError("The parameters are locally identifiable: no neighbor has the same observable distribution.")
     direction = rng.standard_normal(len(null)) @ null
-    moved = point.moved(distance * direction / np.linalg.norm(direction))
+    moved = point.moved(length * direction / np.linalg.norm(direction))
     for _ in range(50):
         if moved is None:
             raise ModelError(f"A step of {distance} leaves the space of probabilities. Take a smaller distance.")

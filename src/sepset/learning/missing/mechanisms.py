@@ -21,7 +21,7 @@ from sepset.base.arraytypes import AnyArray, Bools
 from sepset.base.checks import generator
 from sepset.base.foreign import translated
 from sepset.base.frozen import fill
-from sepset.base.text import listing, nearest
+from sepset.base.text import brief, listing, nearest
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
@@ -91,7 +91,11 @@ class Hiding:
             cpd = self.cpd(variable, find)
             return np.asarray(cpd.sample({p: rows.codes(p) for p in cpd.parents}, rows.num_rows, rng) == 1)
         found = self.probability(*(rows.readable(find(name)) for name in self.given))
-        chance = np.asarray(found, dtype=np.float64)
+        try:
+            chance = np.asarray(found, dtype=np.float64)
+        except (TypeError, ValueError):
+            what = f"one number per row; its function gave {brief(found)}"
+            raise DataError(f"The hiding of {variable.name!r} is {what}.") from None
         if chance.shape != (rows.num_rows,) or not ((chance >= 0) & (chance <= 1)).all():
             raise DataError(
                 f"The hiding of {variable.name!r} is {rows.num_rows} numbers from 0 to 1, one per row; its function "

@@ -56,7 +56,7 @@ class RankingScores(Report, Result, Mapping[str, float]):
     guarantees: Guarantees = field(default_factory=lambda: {"scores": Guarantee.ESTIMATE}, kw_only=True)
 
     def __getitem__(self, name: str) -> float:
-        if name not in self.means:
+        if not isinstance(name, str) or name not in self.means:
             raise ScopeError(f"There is no score {name!r}; there are {', '.join(self.means)}.")
         return self.means[name]
 

@@ -50,7 +50,7 @@ class Recommendations(Report, Result):
 
     def __getitem__(self, user: Hashable) -> tuple[Hashable, ...]:
         """The items of a user, by name."""
-        if user not in self.users:
+        if not isinstance(user, Hashable) or user not in self.users:
             raise ScopeError(
                 f"There are no recommendations for the user {user!r}; there are for {listing(self.users)}."
             )

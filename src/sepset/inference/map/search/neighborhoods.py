@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -258,22 +259,23 @@ def _paced(size: float, grows: bool, least: float, count: int) -> float:
 
 def _certificate(wiring: Wiring, value: float, entries: int) -> Certificate:
     """An elimination of all variables, which no table limit stopped."""
-
-    def verify() -> bool:
-        rng, most = np.random.default_rng(0), entries
-        while most <= MOST_CHECKED:
-            space = Workspace(wiring, most)
-            codes, count = space.solved(wiring.modes, *space.everything(rng), rng)
-            if count == len(space.free):
-                return wiring.log_value(codes) <= value + 1e-9 * max(1.0, abs(value))
-            most *= 2
-        return False
-
     return Certificate(
         f"No assignment has a log value above {value:.10g}",
         "The elimination of all variables, none of them fixed, has this value.",
-        verify=verify,
+        verify=partial(_proves, wiring, value, entries),
     )
+
+
+def _proves(wiring: Wiring, value: float, entries: int) -> bool:
+    """Whether an elimination of all variables finds nothing above a value."""
+    rng, most = np.random.default_rng(0), entries
+    while most <= MOST_CHECKED:
+        space = Workspace(wiring, most)
+        codes, count = space.solved(wiring.modes, *space.everything(rng), rng)
+        if count == len(space.free):
+            return bool(wiring.log_value(codes) <= value + 1e-9 * max(1.0, abs(value)))
+        most *= 2
+    return False
 
 
 class _MovedCodec:

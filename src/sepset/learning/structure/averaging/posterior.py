@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bytes, Floats
+from sepset.base.checks import is_number
 from sepset.base.display import Report, Shown, plain
 from sepset.base.extras import FrameKind, frame
 from sepset.base.lazy import lazy
-from sepset.base.text import described, nearest
+from sepset.base.text import brief, described, nearest
 from sepset.errors import ArgumentError, NotApplicable, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.inference.result import IterativeResult
@@ -150,7 +151,7 @@ class StructurePosteriorResult(Report, IterativeResult):
                 values are averaged over `graphs`.
         """
         if callable(feature):
-            return float(sum(weight * float(feature(graph)) for graph, weight in self.graphs))
+            return float(sum(weight * _number(feature(graph)) for graph, weight in self.graphs))
         table, pair = self.edges, feature
         if isinstance(feature, str):
             path = "~>" in feature
@@ -250,3 +251,9 @@ def as_edges(parents: ArrayLike, num_columns: int) -> Bytes:
     masks = np.asarray(parents, np.int64).reshape(-1, num_columns)
     bits = masks[:, None, :] >> np.arange(num_columns)[None, :, None] & 1
     return bits.astype(np.uint8)
+
+
+def _number(found: object) -> float:
+    if isinstance(found, bool | np.bool_) or is_number(found):
+        return float(found)  # type: ignore[arg-type]  # as asked
+    raise ArgumentError(f"A feature is a function of a DAG that gives a number; found {brief(found)}.")

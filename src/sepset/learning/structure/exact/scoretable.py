@@ -123,6 +123,7 @@ class ScoreTable(TakesNames):
     def best(self, child: int, inside: int) -> tuple[int, float]:
         """The best parent set of a child among the columns in a mask, and its score; -inf if there is none."""
         below("child", child, len(self.names))
+        below("inside", inside, 1 << len(self.names))
         at = int(best_in(self.starts, self.masks, child, inside))
         return (int(self.masks[at]), float(self.scores[at])) if at >= 0 else (0, -np.inf)
 
