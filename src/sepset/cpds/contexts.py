@@ -261,11 +261,14 @@ class Choice:
         """
         return partition.num_leaves * (states + sum(partition.variables[i].num_states for i in partition.axes))
 
+    def scopes(self, child: Discrete) -> tuple[tuple[Discrete, ...], ...]:
+        """The scopes of its factors."""
+        return (*((self.partition.variables[i], self.leaf) for i in self.partition.axes), (self.leaf, child))
+
     def factors(self, child: Discrete, distributions: Floats) -> tuple[Table, ...]:
         """The factors for these distributions at the leaves: where each parent reaches a leaf, and its distribution."""
-        of = self.partition
-        inside = (Table((of.variables[i], self.leaf), of.masks[i].T.astype(np.float64)) for i in of.axes)
-        return (*inside, Table((self.leaf, child), distributions))
+        inside = (self.partition.masks[i].T.astype(np.float64) for i in self.partition.axes)
+        return tuple(map(Table, self.scopes(child), (*inside, distributions)))
 
 
 def _gate_factor(scope: tuple[Discrete, ...], node: Node, place: int, distributions: Floats) -> Table:
@@ -277,7 +280,8 @@ def _gate_factor(scope: tuple[Discrete, ...], node: Node, place: int, distributi
         leaves = np.array([branch if isinstance(branch, int) else -1 for branch in node.branches])[route]
         opened = np.where(((leaves >= 0) & (route >= 0))[:, None], distributions[leaves], 1.0)
         closed = np.ones_like(opened)
-    return Table(scope, opened if len(scope) == 2 else np.stack([closed, opened]))
+    values = opened if len(scope) == 2 else np.stack([closed, opened])
+    return Table._make(scope, np.ascontiguousarray(values).reshape(-1))
 
 
 def _walk(

@@ -113,6 +113,14 @@ class ContextCPD(DiscreteCPD):
             return (self._choice().leaf,)
         return self._gates().auxiliaries if form == "gates" else ()
 
+    @property
+    def factor_scopes(self) -> tuple[tuple[Discrete, ...], ...]:
+        """The scopes of its factors, without these; of a table or one factor per piece that of the CPD."""
+        form = self._form()
+        if form == "choice":
+            return self._choice().scopes(self.child)
+        return self._gates().scopes if form == "gates" else (self.scope,)
+
     def factors(self) -> tuple[Factor, ...]:
         """The table; or one factor per piece; or gates over contexts; or the choice among these."""
         form = self._form()

@@ -25,6 +25,9 @@ from sepset.variables.variable import Discrete
 NARROW = 2
 """The number of parents up to which a CPD is a table rather than a chain."""
 
+MOST_COMPARED = 2**13
+"""The most contexts of all CPDs whose gates are compared with choices: of more, orders take seconds."""
+
 MOST_JOINED = 32
 """The most variables of one factor that are all joined with each other."""
 
@@ -72,7 +75,7 @@ def choices_of(cpds: Sequence[CPD]) -> frozenset[str]:
     The gates of a tree of tests join parents that different branches test. They are compared with choices for all
     CPDs of many contexts, and for those alone that test some parent twice. Those that are choices stay so.
 
-    Cost: three elimination orders if there are such CPDs, else nothing.
+    Cost: three elimination orders if there are such CPDs, else nothing. Gates of too many are not compared.
     Guarantee: heuristic, deterministic.
     Tested by: models/test_lines.py::test_trees_that_test_in_many_orders_are_choices
 
@@ -83,7 +86,7 @@ def choices_of(cpds: Sequence[CPD]) -> frozenset[str]:
     found = [cpd for cpd in cpds if type(cpd) in known and isinstance(cpd, ContextCPD)]
     wide = [cpd for cpd in found if not cpd.is_choice and cpd.can_choose]
     kept = frozenset(cpd.child.name for cpd in found if cpd.is_choice)
-    if not wide:
+    if not wide or sum(cpd.partition.num_leaves for cpd in wide) > MOST_COMPARED:
         return kept
     every = kept.union(cpd.child.name for cpd in wide)
     some = kept.union(cpd.child.name for cpd in wide if not cpd.partition.is_read_once)
@@ -140,6 +143,8 @@ def _sorted_names(causes: Ints, variables: Universe) -> tuple[list[str], Ints]:
 
 def _scopes(cpd: CPD) -> Iterable[Sequence[AnyVariable]]:
     """The scopes of the factors of a CPD: all its variables, unless it has auxiliaries."""
+    if isinstance(cpd, ContextCPD):
+        return cpd.factor_scopes
     if len(cpd.parents) <= NARROW or not cpd.auxiliaries:
         return ((*cpd.parents, cpd.child),)
     return [factor.scope for factor in cpd.factors()]
