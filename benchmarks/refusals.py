@@ -540,19 +540,35 @@ def regression(size: int) -> Callable[[], Any]:
     return lambda: ss.fit(dag, rows)
 
 
-def gaussian(size: int) -> Callable[[], Any]:
-    """The plan of a random Gaussian network with up to three parents for each variable."""
+def random_numbers(size: int) -> Any:
+    """A random Gaussian network with up to three parents for each variable."""
     import numpy as np
 
     import sepset as ss
 
     rng, x = np.random.default_rng(0), [ss.Real(f"x{i}") for i in range(size)]
     parents = [[], *(sorted(set(rng.integers(0, i, 3).tolist())) for i in range(1, size))]
-    net = ss.BayesNet(
+    return ss.BayesNet(
         ss.LinearGaussian(x[i], coefficients=[0.3] * len(above), covariance=1.0, given=[x[p] for p in above])
         for i, above in enumerate(parents)
     )
+
+
+def gaussian(size: int) -> Callable[[], Any]:
+    """The plan of a random Gaussian network."""
+    import sepset as ss
+
+    net = random_numbers(size)
     return lambda: ss.plan(net)
+
+
+def gaussian_rows(size: int) -> Callable[[], Any]:
+    """The posterior of the last variable of a random Gaussian network in rows with one variable of seven."""
+    import sepset as ss
+
+    net = random_numbers(size)
+    names = net.variables.names
+    return lambda: ss.predict(net, {name: [0.1, 0.2] for name in names[::7]}, targets=names[-1])
 
 
 OTHERS: Mapping[str, tuple[Callable[[int], Callable[[], Any]], int]] = {
@@ -610,6 +626,7 @@ OTHERS: Mapping[str, tuple[Callable[[int], Callable[[], Any]], int]] = {
     "independences of a random graph, 100,000 nodes": (statements, 100_000),
     "intervention distance of random graphs, 100,000 nodes": (effects, 100_000),
     "plan of a random Gaussian network, 100,000 variables": (gaussian, 100_000),
+    "prediction by a random Gaussian network, 100,000 variables": (gaussian_rows, 100_000),
     "tree of features below a class, 100,000 columns": (augmented, 100_000),
     "exact search over 100,000 columns": (structure("ExactSearch"), 100_000),
     "best tree over 100,000 columns": (structure("ChowLiu"), 100_000),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import pytest
 
@@ -53,18 +55,43 @@ def test_problems_of_regressions_alone():
     assert not all_regressions(ss.MarkovNet(ss.factors.CanonicalGaussian([x], [[1.0]], h=[0.0])).problem())
 
 
-def test_a_refusal_reads_no_regression(monkeypatch):
-    """What is refused for its width is refused by its graph: no coordinate is made."""
+@lru_cache(1)
+def _random_numbers():
+    """A network of many numbers with five random parents each."""
     rng = np.random.default_rng(0)
     num = 20 * costs.NUMBERS_SWEPT
     x = [ss.Real(f"x{i}") for i in range(num)]
     above = [sorted(set(rng.integers(0, i, 5).tolist())) if i else [] for i in range(num)]
-    net = ss.BayesNet(
+    return ss.BayesNet(
         *(
             ss.LinearGaussian(x[i], 0.0, coefficients=[0.1] * len(p), covariance=1.0, given=[x[j] for j in p])
             for i, p in enumerate(above)
         )
     )
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda net, rows: ss.predict(net, rows, targets="x3"),
+        lambda net, rows: ss.evaluate(net, rows, ss.evaluation.LogLoss()),
+        lambda net, rows: ss.impute(net, {name: rows.get(name, [None, None]) for name in net.variables.names}),
+    ],
+    ids=["predict", "evaluate", "impute"],
+)
+def test_rows_that_are_too_wide_are_refused_before_regressions_are_laid_out(ask, monkeypatch):
+    def never(*_):
+        raise AssertionError("coordinates were made")
+
+    net = _random_numbers()
+    monkeypatch.setattr(Coordinates, "of_regressions", never)
+    with pytest.raises(ss.TooLarge, match="real variables that depend on each other"):
+        ask(net, {name: [0.1, 0.2] for name in net.variables.names[6::7]})
+
+
+def test_a_refusal_reads_no_regression(monkeypatch):
+    """What is refused for its width is refused by its graph: no coordinate is made."""
+    net = _random_numbers()
 
     def refuse(*_):
         raise AssertionError("a regression was read")

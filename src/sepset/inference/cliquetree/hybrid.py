@@ -156,6 +156,13 @@ class RegressionTree(RowTree):
         assert widths is not None  # as checked before
         return WideRows(self._regressions.many, widths, self.rows)
 
+    def _check_width(self, rows: EvidenceRows, targets: Sequence[int], *, together: bool) -> None:
+        """The same, and if the log partition of the first row is too large."""
+        super()._check_width(rows, targets, together=together)
+        widths = self._elimination.widths
+        if len(rows) and widths is not None and widths.fills_rows(first := rows.evidence(0)):
+            self._elimination.require_log_partition(first)
+
     def answer_rows(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowAnswers:
         """The log partition of every row, and in each the posterior of every target."""
         widths = self._elimination.widths

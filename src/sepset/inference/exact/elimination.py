@@ -345,6 +345,11 @@ class PreparedElimination:
             return carried.log_partition
         return self._reduced(self._plan([], evidence, []), [], evidence).log_total
 
+    def require_log_partition(self, evidence: Evidence) -> None:
+        """Raise if the log partition is too large, before anything is made for it."""
+        if self.widths is None or not self.widths.in_moments((), evidence):
+            self._plan([], evidence, [])
+
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out first."""
         if (wide := self.wide(over, evidence)) is not None and (peak := wide.best()) is not None:

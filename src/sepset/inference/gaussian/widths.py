@@ -142,6 +142,19 @@ class Widths:
         most = costs.WEIGHTS_CARRIED_BACK, costs.PAIRS_CARRIED_BACK
         return bool(weights.sum() <= most[0] and (weights * carried).sum() <= most[1])
 
+    def in_moments(self, targets: Sequence[int], evidence: Evidence) -> bool:
+        """Whether a question is answered in moment form: by sweeps, along a narrow order, or by sums over paths."""
+        is_covered = self.covers(targets, evidence) or self.carries(targets, evidence)
+        return is_covered or self.narrow_order(targets, evidence) is not None
+
+    def fills_rows(self, evidence: Evidence) -> bool:
+        """Whether the numbers that a row misses, and findings depend on, are too many for a batch of rows."""
+        if self.is_small:
+            return False
+        sizes = self.part_sizes(np.zeros(0, np.int64), np.array(sorted(evidence.reals), np.int64))
+        most = int(sizes.max(initial=0))
+        return most * (most + int(self._sizes.sum())) > costs.MOST_CONTEXT_ENTRIES
+
     def _counts(self, wanted: Ints, found: Ints) -> Counts:
         parts, num = self._parts(wanted, found), 2 * len(self._sizes)
         measured, (child, member) = found[parts.regression[found] >= 0], self._edges
