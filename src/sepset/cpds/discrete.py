@@ -371,6 +371,11 @@ class ChainedCPD(DiscreteCPD):
         return 0
 
     @property
+    def is_tabled(self) -> bool:
+        """Whether a table is smaller than the links, and made whatever is observed."""
+        return self._has_table and not self.num_levels
+
+    @property
     def absent(self) -> int | None:
         """The child's state in which every auxiliary is in its first one, whatever the parents; None without such."""
         return None

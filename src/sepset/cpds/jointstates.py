@@ -75,6 +75,11 @@ class Undivided(ChainedCPD):
         """That of the CPD, which users know."""
         return self.cpd.label
 
+    @property
+    def is_tabled(self) -> bool:
+        """No: its factor waits for evidence."""
+        return False
+
     def decomposition(self) -> None:
         """None: there are no factors without evidence."""
 

@@ -72,11 +72,6 @@ class NoisyCPD(ChainedCPD):
         return self.influences.num_levels(most)
 
     @property
-    def is_tabled(self) -> bool:
-        """Whether a table is smaller than the links, and made whatever is observed."""
-        return self._has_table and not self.num_levels
-
-    @property
     def absent(self) -> int:
         """The child's lowest state, in which all contributions are."""
         return self.influences.order[0]

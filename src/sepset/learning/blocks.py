@@ -166,7 +166,8 @@ class Blocks:
         Args:
             columns: the rows, missing codes -1 and missing numbers NaN; none where all variables are discrete.
         """
-        chosen = template.along(Line(choices=template.line.choices))  # whose factors are those of the engine
+        choices = template.line.choices
+        chosen = template.along(Line(choices=choices)) if choices else template  # whose factors are those of the engine
         with uncollected():
             forms: list[AnyParameters] = [cpd.parameters.for_rows(columns) for cpd in chosen.cpds]
             members = _members(template)

@@ -351,6 +351,8 @@ class BayesNet(NamedModel):
     @lazy
     def line(self) -> Line:
         """The line along which the chains of wide CPDs run, which depends on the other CPDs; empty without any."""
+        if not self._lined:
+            return BY_NAME
         kinds, choices = self._chained, choices_of(self.cpds)
         if not kinds or not any(type(cpd) in kinds and len(cpd.parents) > NARROW for cpd in self.cpds):
             return Line(choices=choices) if choices else BY_NAME
@@ -373,13 +375,12 @@ class BayesNet(NamedModel):
     @lazy
     def _chained(self) -> frozenset[type]:
         """The kinds of its CPDs that can be chains."""
-        return frozenset(kind for kind in set(map(type, self.cpds)) if issubclass(kind, ChainedCPD))
+        return frozenset(kind for kind in self._lined if issubclass(kind, ChainedCPD))
 
     @lazy
     def _lined(self) -> frozenset[type]:
         """The kinds of its CPDs whose factors depend on the other CPDs."""
-        contexts = {kind for kind in set(map(type, self.cpds)) if issubclass(kind, ContextCPD)}
-        return self._chained | contexts
+        return frozenset([kind for kind in set(map(type, self.cpds)) if issubclass(kind, ChainedCPD | ContextCPD)])
 
     @lazy
     def lined_up(self) -> BayesNet:

@@ -73,6 +73,8 @@ def by_tangents(net, given, over=None):
 
 
 def narrowed(monkeypatch):
+    """Limits of tables that seven causes exceed."""
+    monkeypatch.setattr("sepset.inference.rewriting.MOST_TABLED", 8)
     monkeypatch.setattr("sepset.cpds.discrete.MOST_TABLED", 8)
     monkeypatch.setattr("sepset.cpds.discrete.MOST_ENTRIES", 8)
 
