@@ -63,7 +63,7 @@ def test_parameters_by_state_are_those_in_order():
     other = LinearGaussian(P, numbers[0], coefficients=slopes, covariance=numbers[1], given=(X, Z), by=(A, B))
     for part in ("intercept", "coefficients", "covariance"):
         np.testing.assert_array_equal(getattr(other, part), getattr(cpd, part))
-    with pytest.raises(ModelError, match="intercepts of p was given 0 of"):
+    with pytest.raises(ModelError, match=r"LinearGaussian of p was given 0 of \d+ intercepts; the intercept"):
         LinearGaussian(P, {}, covariance=np.eye(P.size), by=(A, B))
 
 

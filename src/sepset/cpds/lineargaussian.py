@@ -123,11 +123,9 @@ class LinearGaussian(RealChild, Tabulated):
         one_of("shared", shared, ("covariance", None))
         reals, states = checked_parents(child, given, by)
         size = child.size
-        a = _in_contexts(
-            np.zeros(size) if intercept is None else intercept, states, (size,), f"intercepts of {child.name}"
-        )
+        a = _in_contexts(np.zeros(size) if intercept is None else intercept, states, (size,), "intercept", child)
         B = _coefficients(coefficients, reals, states, child)
-        C = _in_contexts(covariance, states, (size, size), f"covariances of {child.name}")
+        C = _in_contexts(covariance, states, (size, size), "covariance", child)
         self._set(child, reals, states, ParameterBlock.of(block, child), shared, a, B, C)
         check_finite(B, f"coefficients of {child.name}")
         check_covariances(a, C, f"covariances of {child.name}", states)
@@ -504,11 +502,12 @@ def _check_child(child: object) -> None:
         )
 
 
-def _in_contexts(value: Any, by: tuple[Discrete, ...], core: tuple[int, ...], what: str) -> Floats:
+def _in_contexts(value: Any, by: tuple[Discrete, ...], core: tuple[int, ...], noun: str, child: Vector) -> Floats:
     """One array for each joint state of the discrete parents: from numbers in order, or by these states."""
-    named = by_label(value) if by else value
+    named, what = by_label(value) if by else value, f"{noun}s of {child.name}"
     if isinstance(named, Mapping):
-        named = [shaped(each, (), core, what)[0] for each in in_contexts(named, by, f"The {what}", "value")]
+        each = in_contexts(named, by, f"LinearGaussian of {child.name}", noun)
+        named = [shaped(one, (), core, what)[0] for one in each]
     return shaped(named, tuple(v.num_states for v in by), core, what)
 
 
@@ -527,7 +526,7 @@ def _coefficients(
     if not isinstance(coefficients, Mapping):
         return shaped(coefficients, tuple(v.num_states for v in by), (size, width(given)), what)
     parts = {
-        axis_of(given, v): _in_contexts(c, by, (size, given[axis_of(given, v)].size), what)
+        axis_of(given, v): _in_contexts(c, by, (size, given[axis_of(given, v)].size), "coefficient", child)
         for v, c in coefficients.items()
     }
     missing = [v.name for axis, v in enumerate(given) if axis not in parts]
