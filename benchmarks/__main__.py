@@ -41,6 +41,7 @@ SUITES = (
     "uaimap",
     "map_claims",
     "refusals",
+    "largequestions",
     "sparse",
     "treequeries",
     "batch",

@@ -9,14 +9,20 @@ import pickle
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.largemodels import grid, network, sparse
-from benchmarks.refusals import _grown, covered, findings, net_of_kind, random_numbers, rows_of
+from benchmarks.refusals import HEARD, REFUSED, _grown, covered, findings, net_of_kind, random_numbers, rows_of
+from benchmarks.report import Comparison, Report
+
+if TYPE_CHECKING:
+    from benchmarks.worker import Lab
 
 LIMIT = 6.0  # seconds until a question is interrupted
 DEAF, DEAF_CODE = 20.0, 77  # seconds from there until its process is ended, and the exit status
@@ -234,6 +240,11 @@ def _log_moments(model: Any) -> Any:
     return _ss().evaluation.log_probability_moments(model)
 
 
+def _written(model: Any) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        _ss().write(model, os.path.join(folder, "model.json"))
+
+
 def _canonical_form(model: Any) -> Any:
     return _ss().models.canonical_form(model)
 
@@ -291,7 +302,7 @@ QUESTIONS: Mapping[str, Callable[[Any], Any]] = {
     "LoopyBP": lambda m: _ss().marginals(m, method=_ss().LoopyBP())[_last(m)],
     "repr": lambda m: (repr(m), str(m), m._repr_html_()),
     "equal": lambda m: m == m,
-    "json": lambda m: _ss().write(m, f"/tmp/survey/{os.getpid()}.json"),
+    "json": _written,
 }
 """Questions of a model."""
 
@@ -371,9 +382,85 @@ def _child(size: int, kind: str, names: Sequence[str]) -> Iterator[str]:
         yield f"{kind:14s} died with {child.returncode}\n"
 
 
+def lines_of(kind: str, size: int, names: Sequence[str]) -> Iterator[str]:
+    """The lines of a survey in a process of its own; another goes on where one died."""
+    left = list(names)
+    while left:
+        asked = left[0]
+        for line in _child(size, kind, left):
+            word = line[15:33].strip()
+            if line.rstrip().endswith((" asked", "(small)")):
+                asked = word
+                continue
+            yield line.rstrip()
+            if word in left:
+                left = left[left.index(word) + 1 :]
+        if asked in left:
+            yield f"{kind:14s} {asked:18s} DEAF or died"
+            left = left[left.index(asked) + 1 :]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What became of a question: seconds of the processor, and from Ctrl-C to its end if it was interrupted."""
+
+    kind: str
+    question: str
+    word: str
+    seconds: float
+    heard: float | None
+
+
+def found_in(lines: Iterable[str]) -> Iterator[Found]:
+    """What the lines of a survey say; lines of other kinds are passed over."""
+    for line in lines:
+        kind, question, rest = line[:14].strip(), line[15:33].strip(), line[33:].split()
+        if "DEAF" in line:
+            yield Found(kind, question, "deaf", LIMIT + DEAF, DEAF)
+        elif question in QUESTIONS and len(rest) >= 4:
+            heard = float(rest[-4]) if line.rstrip().endswith("after Ctrl-C") else None
+            yield Found(kind, question, rest[3], float(rest[0]), heard)
+
+
+def reports(found: Sequence[Found], size: int) -> list[Report]:
+    """The slowest refusals and interruptions, a row for each kind of models and for each question beyond the goals."""
+    soon, ends = [], []
+    for kind in dict.fromkeys(one.kind for one in found):
+        refused = sorted(
+            (one for one in found if one.kind == kind and one.word == "refused"), key=lambda one: -one.seconds
+        )
+        heard = sorted(
+            (one for one in found if one.kind == kind and one.heard is not None), key=lambda one: -(one.heard or 0.0)
+        )
+        for i, one in enumerate(refused):
+            if i == 0 or one.seconds > REFUSED["goal"]:
+                which = f"slowest of {len(refused)}: " if i == 0 else ""
+                soon.append(Comparison(f"{kind}, {which}{one.question}", one.seconds, REFUSED, target="2 s"))
+        for i, one in enumerate(heard):
+            if i == 0 or (one.heard or 0.0) > HEARD["goal"]:
+                which = f"slowest of {len(heard)}: " if i == 0 else ""
+                ends.append(Comparison(f"{kind}, {which}{one.question}", one.heard or 0.0, HEARD, target="1 s"))
+    count = f"{len(found)} questions, each of a new model of {size:,} variables; seconds of the processor."
+    return [
+        Report("Refusals", soon, count, has_mean=False, versus="goal / sepset"),
+        Report(
+            "Seconds from Ctrl-C to the end", ends, f"Sent after {LIMIT:g} s.", has_mean=False, versus="goal / sepset"
+        ),
+    ]
+
+
+def run(lab: Lab) -> list[Report]:
+    """Every question of every kind of models of 100,000 variables; 1,000 if quick."""
+    size = 1_000 if lab.quick else 100_000
+    found: list[Found] = []
+    for kind in lab.wanted(KINDS):
+        lab.progress(kind)
+        found += found_in(lines_of(kind, size, list(QUESTIONS)))
+    return reports(found, size)
+
+
 def main() -> None:
     """`python -m benchmarks.largequestions SIZE [KIND,...] [QUESTION,...]`."""
-    os.makedirs("/tmp/survey", exist_ok=True)
     size = int(sys.argv[1])
     kinds = sys.argv[2].split(",") if len(sys.argv) > 2 else list(KINDS)
     names = sys.argv[3].split(",") if len(sys.argv) > 3 else list(QUESTIONS)
@@ -383,20 +470,8 @@ def main() -> None:
             print(line, flush=True)
         return
     for kind in kinds:
-        left = list(names)
-        while left:
-            asked = left[0]
-            for line in _child(size, kind, left):
-                word = line[15:33].strip()
-                if line.rstrip().endswith((" asked", "(small)")):
-                    asked = word
-                    continue
-                print(line, end="", flush=True)
-                if word in left:
-                    left = left[left.index(word) + 1 :]
-            if asked in left:
-                print(f"{kind:14s} {asked:18s} DEAF or died", flush=True)
-                left = left[left.index(asked) + 1 :]
+        for line in lines_of(kind, size, names):
+            print(line, flush=True)
 
 
 if __name__ == "__main__":
