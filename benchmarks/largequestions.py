@@ -80,7 +80,7 @@ def chain_graph(size: int) -> Any:
         above = [v[j] for j in sorted(set(rng.integers(0, i, 3).tolist()))] if i else []
         factors = [ss.Table([v[i], v[i + 1]], rng.random((2, 2)) + 0.1)]
         factors += [ss.Table([u, v[i + k % 2]], rng.random((2, 2)) + 0.1) for k, u in enumerate(above)]
-        parts.append(ss.ChainComponent([v[i], v[i + 1]], factors, given=above))
+        parts.append(ss.ChainComponent([v[i], v[i + 1]], *factors, given=above))
     return ss.ChainGraph(*parts)
 
 
@@ -386,15 +386,18 @@ def lines_of(kind: str, size: int, names: Sequence[str]) -> Iterator[str]:
     """The lines of a survey in a process of its own; another goes on where one died."""
     left = list(names)
     while left:
-        asked = left[0]
+        asked, is_made = left[0], False
         for line in _child(size, kind, left):
             word = line[15:33].strip()
+            is_made |= word == "(made)"
             if line.rstrip().endswith((" asked", "(small)")):
                 asked = word
                 continue
             yield line.rstrip()
             if word in left:
                 left = left[left.index(word) + 1 :]
+        if not is_made:
+            raise RuntimeError(f"No model of {size:,} variables was made of the kind {kind!r}.")
         if asked in left:
             yield f"{kind:14s} {asked:18s} DEAF or died"
             left = left[left.index(asked) + 1 :]
