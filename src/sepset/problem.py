@@ -172,6 +172,12 @@ class Problem:
     chains: ClassVar[Ints] = NONE
     """The children of the conditionals that are known to be chains: a path of auxiliaries past each parent."""
 
+    gated: ClassVar[Ints] = NONE
+    """The children of the conditionals whose auxiliaries are functions that join them with all parents."""
+
+    split: ClassVar[Ints] = NONE
+    """The children of the conditionals that are known to be something else than one factor over all their variables."""
+
     def __post_init__(self) -> None:
         if self.num_visible < 0:
             fill(self, num_visible=len(self.variables))
@@ -455,7 +461,7 @@ class Problem:
     @lazy
     def _isolated(self) -> Ints:
         """The variables in no factor and no conditional: uniform, and each multiplies the total."""
-        if len(self.chains) and np.diff(self.families[0]).all():  # known before the line, along which scopes are
+        if np.diff(self.families[0]).all():  # known before the scopes of chains and gates are
             return NONE
         alone = np.ones(len(self.variables), bool)
         alone[self.scopes[1]] = False

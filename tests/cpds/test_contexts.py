@@ -82,9 +82,8 @@ def test_gates_multiply_out_to_the_tree(seed):
     partition, rng = random_partition(seed)
     child = Discrete("x", 2)
     rows = rng.random((partition.num_leaves, 2))
-    gates = Gates.of(child, partition.variables, partition.root)
-    entries = sum(math.prod([v.num_states for v in scope]) for scope in gates.scopes)
-    assert Gates.entries([v.num_states for v in partition.variables], 2, partition.root) == entries
+    gates = Gates.of(child, partition)
+    assert Gates.entries(partition, 2) == sum(math.prod([v.num_states for v in scope]) for scope in gates.scopes)
     if isinstance(partition.root, int) or len(gates.auxiliaries) > 5:
         return
     scope = (*partition.variables, child, *gates.auxiliaries)

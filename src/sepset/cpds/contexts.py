@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,6 +40,39 @@ class Node:
     branches: tuple[Node | int, ...]
 
 
+class Branching(NamedTuple):
+    """How many tests a decision tree makes, and how many joint states they have with their gates.
+
+    Attributes:
+        num: of all tests.
+        ending: of those that some branch leads from to a leaf.
+        opened: the joint states of the variable, its gate and the next gate, of all branches to other tests.
+        ended: the joint states of the variable and its gate, of all tests that end.
+
+    >>> Branching.of((2, 2), Node(0, (0, 1), (0, Node(1, (0, 1), (1, 2)))))
+    Branching(num=2, ending=2, opened=4, ended=6)
+    """
+
+    num: int
+    ending: int
+    opened: int
+    ended: int
+
+    @classmethod
+    def of(cls, cards: Sequence[int], root: Node | int) -> Branching:
+        """The numbers of a tree over variables with these numbers of states."""
+        num, ending, opened, ended, gate = 0, 0, 0, 0, 1
+        nodes = [root] if isinstance(root, Node) else []
+        while nodes:
+            node = nodes.pop()
+            below = [branch for branch in node.branches if isinstance(branch, Node)]
+            is_ending, each = len(below) < len(node.branches), cards[node.axis] * gate
+            num, ending = num + 1, ending + is_ending
+            opened, ended = opened + 2 * each * len(below), ended + each * is_ending
+            nodes, gate = nodes + below, 2
+        return cls(num, ending, opened, ended)
+
+
 class Partition:
     """The joint states of `variables`, split by a decision tree into numbered leaves.
 
@@ -49,11 +82,17 @@ class Partition:
     (3, [3, 1, 2], '(a=1, b in {1, 2})')
     """
 
-    __slots__ = ("masks", "root", "tested", "variables")
+    __slots__ = ("axes", "branching", "masks", "path_entries", "root", "tested", "variables")
     variables: tuple[Discrete, ...]
     root: Node | int
     masks: tuple[Bools, ...]
     tested: tuple[tuple[int, ...], ...]
+    axes: tuple[int, ...]
+    """The axes that are tested on the path to some leaf."""
+    branching: Branching
+    """How many tests there are."""
+    path_entries: int
+    """The joint states of what the path to each leaf tests, added up."""
 
     def __init__(self, variables: tuple[Discrete, ...], root: Node | int) -> None:
         self.variables, self.root = variables, root
@@ -64,16 +103,15 @@ class Partition:
         for mask in self.masks:
             mask.setflags(write=False)
         self.tested = tuple(tuple(sorted(set(path))) for _, path in leaves)
+        self.axes = tuple(sorted({axis for path in self.tested for axis in path}))
+        cards = [v.num_states for v in variables]
+        self.branching = Branching.of(cards, root)
+        self.path_entries = sum(math.prod([cards[axis] for axis in path]) for path in self.tested)
 
     @property
     def num_leaves(self) -> int:
         """The number of contexts."""
         return len(self.tested)
-
-    @property
-    def axes(self) -> tuple[int, ...]:
-        """The axes that are tested on the path to some leaf."""
-        return tuple(sorted({axis for path in self.tested for axis in path}))
 
     @property
     def is_read_once(self) -> bool:
@@ -179,7 +217,7 @@ class Gates:
     Their size grows with the number of splits, while one factor per leaf grows exponentially with the depth.
 
     >>> a, b, x = Discrete("a"), Discrete("b"), Discrete("x")
-    >>> Gates.of(x, (a, b), Node(0, (0, 1), (0, Node(1, (0, 1), (1, 2))))).auxiliaries
+    >>> Gates.of(x, Partition((a, b), Node(0, (0, 1), (0, Node(1, (0, 1), (1, 2)))))).auxiliaries
     (Discrete('x(gate 1)', (0, 1)),)
     """
 
@@ -188,40 +226,32 @@ class Gates:
     nodes: tuple[tuple[Node, int], ...]
 
     @classmethod
-    def of(cls, child: Discrete, variables: tuple[Discrete, ...], root: Node | int) -> Gates:
+    def of(cls, child: Discrete, partition: Partition) -> Gates:
         """The gates of a tree; `nodes` pairs each scope with its split and a branch, or -1 for the split's leaves."""
-        hidden: list[Discrete] = []
-        scopes: list[tuple[Discrete, ...]] = []
-        nodes: list[tuple[Node, int]] = []
-
-        def visit(node: Node, gate: tuple[Discrete, ...]) -> None:
-            tested = variables[node.axis]
-            if any(isinstance(branch, int) for branch in node.branches):
-                scopes.append((*gate, tested, child))
-                nodes.append((node, -1))
-            for place, branch in enumerate(node.branches):
-                if isinstance(branch, Node):
-                    hidden.append(child.hidden(f"gate {len(hidden) + 1}", 2))
-                    scopes.append((*gate, tested, hidden[-1]))
-                    nodes.append((node, place))
-                    visit(branch, (hidden[-1],))
-
-        if isinstance(root, Node):
-            visit(root, ())
-        return cls(tuple(hidden), tuple(scopes), tuple(nodes))
+        hidden = tuple([child.hidden(f"gate {i}", 2) for i in range(1, partition.branching.num)])
+        members, listed = (*partition.variables, child, *hidden), _gate_places(partition)
+        scopes = [tuple([members[place] for place in places]) for places, _, _ in listed]
+        return cls(hidden, tuple(scopes), tuple([(node, branch) for _, node, branch in listed]))
 
     @staticmethod
-    def entries(cards: Sequence[int], states: int, node: Node | int, num_gates: int = 0) -> int:
-        """The entries of the factors of a tree over parents with these numbers of states, counted without them.
+    def places(partition: Partition) -> list[tuple[int, ...]]:
+        """The scopes of the factors as places among the variables, the child and the gates, in this order.
 
-        >>> Gates.entries((2, 2), 2, Node(0, (0, 1), (0, Node(1, (0, 1), (1, 2)))))
+        >>> a, b = Discrete("a"), Discrete("b")
+        >>> Gates.places(Partition((a, b), Node(0, (0, 1), (0, Node(1, (0, 1), (1, 2))))))
+        [(0, 2), (0, 3), (3, 1, 2)]
+        """
+        return [places for places, _, _ in _gate_places(partition)]
+
+    @staticmethod
+    def entries(partition: Partition, states: int) -> int:
+        """The entries of the factors of a tree, counted without them.
+
+        >>> a, b = Discrete("a"), Discrete("b")
+        >>> Gates.entries(Partition((a, b), Node(0, (0, 1), (0, Node(1, (0, 1), (1, 2))))), 2)
         16
         """
-        if isinstance(node, int):
-            return 0
-        each, below = cards[node.axis] << num_gates, [branch for branch in node.branches if isinstance(branch, Node)]
-        own = each * (2 * len(below) + states * (len(below) < len(node.branches)))
-        return own + sum(Gates.entries(cards, states, branch, 1) for branch in below)
+        return partition.branching.opened + partition.branching.ended * states
 
     def factors(self, distributions: Floats) -> tuple[Table, ...]:
         """The factors for these distributions at the leaves."""
@@ -261,14 +291,46 @@ class Choice:
         """
         return partition.num_leaves * (states + sum(partition.variables[i].num_states for i in partition.axes))
 
+    @staticmethod
+    def places(partition: Partition) -> list[tuple[int, ...]]:
+        """The scopes of the factors as places among the variables, the child and the leaf, in this order.
+
+        >>> a, b = Discrete("a"), Discrete("b")
+        >>> Choice.places(Partition((a, b), Node(0, (0, 1), (0, Node(1, (0, 1), (1, 2))))))
+        [(0, 3), (1, 3), (3, 2)]
+        """
+        child = len(partition.variables)
+        return [*((i, child + 1) for i in partition.axes), (child + 1, child)]
+
     def scopes(self, child: Discrete) -> tuple[tuple[Discrete, ...], ...]:
         """The scopes of its factors."""
-        return (*((self.partition.variables[i], self.leaf) for i in self.partition.axes), (self.leaf, child))
+        members = (*self.partition.variables, child, self.leaf)
+        return tuple([tuple([members[i] for i in places]) for places in self.places(self.partition)])
 
     def factors(self, child: Discrete, distributions: Floats) -> tuple[Table, ...]:
         """The factors for these distributions at the leaves: where each parent reaches a leaf, and its distribution."""
         inside = (self.partition.masks[i].T.astype(np.float64) for i in self.partition.axes)
         return tuple(map(Table, self.scopes(child), (*inside, distributions)))
+
+
+def _gate_places(partition: Partition) -> list[tuple[tuple[int, ...], Node, int]]:
+    """The scope of each factor of gates as places, with the split and a branch, or -1 for the split's leaves."""
+    child = last = len(partition.variables)
+    found: list[tuple[tuple[int, ...], Node, int]] = []
+
+    def visit(node: Node, gate: tuple[int, ...]) -> None:
+        nonlocal last
+        if any(isinstance(branch, int) for branch in node.branches):
+            found.append(((*gate, node.axis, child), node, -1))
+        for place, branch in enumerate(node.branches):
+            if isinstance(branch, Node):
+                last += 1
+                found.append(((*gate, node.axis, last), node, place))
+                visit(branch, (last,))
+
+    if isinstance(partition.root, Node):
+        visit(partition.root, ())
+    return found
 
 
 def _gate_factor(scope: tuple[Discrete, ...], node: Node, place: int, distributions: Floats) -> Table:

@@ -23,7 +23,7 @@ from sepset.cpds.parameters import AnyParameters
 from sepset.errors import ModelError, ScopeError, StateError, TooLarge
 from sepset.factors.algebra import Columns, Factor, Scope, check_scope, check_size, find, num_entries
 from sepset.factors.chains import BY_NAME, Line
-from sepset.factors.decomposition import Concave, Decomposition, Unfilled, defined_last
+from sepset.factors.decomposition import Concave, Decomposition, DecompositionShape, Unfilled, defined_last
 from sepset.factors.labels import MOST_SHOWN, conditional, cut, name_of
 from sepset.semiring import SUM, Semiring
 from sepset.variables.variable import Discrete, State, Vector
@@ -118,6 +118,11 @@ class DiscreteCPD(Frozen, Tabulated):
     def is_tabled(self) -> bool:
         """Whether its one factor has its scope, as is known before that is made."""
         return False
+
+    @property
+    def shape(self) -> DecompositionShape | None:
+        """The scopes of its factors, if all of their auxiliaries are functions of others and these may wait."""
+        return None
 
     @property
     def _has_table(self) -> bool:

@@ -2,6 +2,7 @@ r"""Rule CPDs: probabilities attached to partial assignments that together cover
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from sepset.cpds.registry import Fields, registered
 from sepset.cpds.tree import ContextCPD
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError, TooLarge
 from sepset.factors.algebra import Columns, Scope, axis_of, num_entries
+from sepset.factors.decomposition import Places
 from sepset.factors.labels import name_of
 from sepset.factors.table import Table
 from sepset.variables.matching import Match
@@ -134,7 +136,8 @@ class RuleCPD(ContextCPD):
 
     def _pieces(self) -> Iterator[Table]:
         """For each rule its probability in its context, and one elsewhere."""
-        return (self._rule_factor(r, self._rule_scope(r)) for r in range(len(self.probability)))
+        scopes = (tuple([self.scope[i] for i in places]) for places in self._piece_places())
+        return itertools.starmap(self._rule_factor, enumerate(scopes))
 
     @property
     def _least_piece_entries(self) -> int:
@@ -148,8 +151,13 @@ class RuleCPD(ContextCPD):
         sizes = [[1 if is_any else v.num_states for is_any in rules] for v, rules in pairs]
         return sum(map(math.prod, zip(*sizes, strict=True)))
 
-    def _rule_scope(self, rule: int) -> tuple[Discrete, ...]:
-        return tuple(v for v, mask in zip(self.scope, self.masks, strict=True) if not mask[rule].all())
+    @property
+    def _num_pieces(self) -> int:
+        return len(self.probability)
+
+    def _piece_places(self) -> list[Places]:
+        free = [mask.all(axis=1).tolist() for mask in self.masks]
+        return [tuple([i for i, is_any in enumerate(row) if not is_any]) for row in zip(*free, strict=True)]
 
     def _rule_factor(self, rule: int, scope: tuple[Discrete, ...]) -> Table:
         box: Floats = np.ones(())

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -23,6 +24,7 @@ from sepset.cpds.registry import Fields, registered
 from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Columns, Factor, Scope, num_entries
 from sepset.factors.chains import Line
+from sepset.factors.decomposition import DecompositionShape, Places
 from sepset.factors.entries import row_of
 from sepset.factors.labels import name_of
 from sepset.factors.table import Table
@@ -102,6 +104,15 @@ class ContextCPD(DiscreteCPD):
     def _piece_entries(self) -> int:
         """The entries of all pieces."""
 
+    @property
+    @abstractmethod
+    def _num_pieces(self) -> int:
+        """The number of pieces."""
+
+    @abstractmethod
+    def _piece_places(self) -> list[Places]:
+        """The scopes of all pieces."""
+
     def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
         return self._distributions(), self.partition.locate(rows, num_rows, self)
 
@@ -121,6 +132,28 @@ class ContextCPD(DiscreteCPD):
             return self._choice().scopes(self.child)
         return self._gates().scopes if form == "gates" else (self.scope,)
 
+    @property
+    def shape(self) -> DecompositionShape | None:
+        """The scopes of its factors, unless they are one table or too many for every question."""
+        sizes = self._sizes()
+        form = self._form_of(sizes)
+        if form == "table" or sizes[form] > MOST_ENTRIES:
+            return None
+        num, cards, scopes = self._shapes[form]
+        is_star = form != "leaves" and len(self.partition.axes) == len(self.parents)
+        return DecompositionShape.functional(num, cards, scopes, num_members=len(self.scope), is_star=is_star)
+
+    @property
+    def _shapes(self) -> dict[FormOfContexts, tuple[int, tuple[int, ...], Callable[[], list[Places]]]]:
+        """For each form the number of its factors, the states of its auxiliaries, and who finds the scopes."""
+        partition, tests = self.partition, self.partition.branching
+        num_gates = max(tests.num - 1, 0)
+        return {
+            "leaves": (self._num_pieces, (), self._piece_places),
+            "gates": (num_gates + tests.ending, (2,) * num_gates, partial(Gates.places, partition)),
+            "choice": (len(partition.axes) + 1, (partition.num_leaves,), partial(Choice.places, partition)),
+        }
+
     def factors(self) -> tuple[Factor, ...]:
         """The table; or one factor per piece; or gates over contexts; or the choice among these."""
         form = self._form()
@@ -131,21 +164,20 @@ class ContextCPD(DiscreteCPD):
         return self._gates().factors(self._distributions()) if form == "gates" else tuple(self._pieces())
 
     def _gates(self) -> Gates:
-        return Gates.of(self.child, self.parents, self.partition.root)
+        return Gates.of(self.child, self.partition)
 
     def _choice(self) -> Choice:
         return Choice.of(self.child, self.partition)
 
     def _form(self) -> FormOfContexts:
-        sizes = self._sizes()
-        choice = sizes.pop("choice")
-        form = smallest_form(**sizes)
-        return "choice" if self.is_choice and choice <= MOST_CHOICE and form != "table" else form
+        return self._form_of(self._sizes())
 
-    def _sizes(self) -> dict[str, int]:
-        cards = [parent.num_states for parent in self.parents]
-        gates = Gates.entries(cards, self.child.num_states, self.partition.root)
-        choice = Choice.entries(self.partition, self.child.num_states)
+    def _form_of(self, sizes: Mapping[FormOfContexts, int]) -> FormOfContexts:
+        form = smallest_form(table=sizes["table"], leaves=sizes["leaves"], gates=sizes["gates"])
+        return "choice" if self.is_choice and sizes["choice"] <= MOST_CHOICE and form != "table" else form
+
+    def _sizes(self) -> dict[FormOfContexts, int]:
+        gates, choice = (form.entries(self.partition, self.child.num_states) for form in (Gates, Choice))
         return {"table": num_entries(self.scope), "leaves": self._piece_entries(), "gates": gates, "choice": choice}
 
     @property
@@ -255,8 +287,14 @@ class TreeCPD(ContextCPD):
         return self.child.num_states * self.partition.num_leaves**2
 
     def _piece_entries(self) -> int:
-        cards = [parent.num_states for parent in self.parents]
-        return self.child.num_states * sum(math.prod([cards[i] for i in path]) for path in self.partition.tested)
+        return self.child.num_states * self.partition.path_entries
+
+    @property
+    def _num_pieces(self) -> int:
+        return self.partition.num_leaves
+
+    def _piece_places(self) -> list[Places]:
+        return [(*path, len(self.parents)) for path in self.partition.tested]
 
     def _leaf_factor(self, leaf: int) -> Table:
         inside = self.partition.indicator(leaf)[..., None]

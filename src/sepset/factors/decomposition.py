@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -69,6 +69,75 @@ class Decomposition(NamedTuple):
     def is_functional(self) -> bool:
         """Whether every auxiliary is a function of other variables, so that sums over them are maxima too."""
         return all(a in self.functions for a in self.auxiliaries)
+
+
+Places: TypeAlias = tuple[int, ...]
+"""Variables by their places among those of a conditional, the child last, and then its auxiliaries."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DecompositionShape:
+    """The scopes of the factors of a decomposition, which are known before these are made.
+
+    Attributes:
+        num_factors: the number of factors.
+        cards: the number of states of each auxiliary.
+        num_functions: how many auxiliaries are functions of others.
+        scopes: finds the scopes.
+        functions: finds, for each of these auxiliaries, what it is a function of.
+        is_star: whether the auxiliaries join the child with every other variable: contracted, they are a star.
+    """
+
+    num_factors: int
+    cards: tuple[int, ...]
+    num_functions: int
+    scopes: Callable[[], list[Places]]
+    functions: Callable[[], dict[int, Places]]
+    is_star: bool = False
+
+    @classmethod
+    def of(cls, made: Decomposition, scope: Sequence[AnyVariable]) -> DecompositionShape:
+        """The shape of a decomposition of a conditional over some variables, the child last."""
+
+        def place() -> dict[AnyVariable, int]:
+            return {v: i for i, v in enumerate((*scope, *made.auxiliaries))}
+
+        def scopes() -> list[Places]:
+            known = place()
+            return [tuple([known[v] for v in factor.scope]) for factor in made.factors]
+
+        def functions() -> dict[int, Places]:
+            known = place()
+            return {known[a]: tuple([known[v] for v in inputs]) for a, inputs in made.functions.items()}
+
+        cards = tuple([a.num_states for a in made.auxiliaries])
+        return cls(len(made.factors), cards, len(made.functions), scopes, functions)
+
+    @classmethod
+    def functional(
+        cls,
+        num_factors: int,
+        cards: tuple[int, ...],
+        scopes: Callable[[], list[Places]],
+        *,
+        num_members: int,
+        is_star: bool = False,
+    ) -> DecompositionShape:
+        """The shape of factors over some members that define each auxiliary, as the last in their scopes.
+
+        >>> shape = DecompositionShape.functional(3, (2,), lambda: [(0, 2), (0, 3), (3, 1, 2)], num_members=3)
+        >>> shape.functions()
+        {3: (0,)}
+        """
+
+        def functions() -> dict[int, Places]:
+            found: dict[int, dict[int, None]] = {}
+            for places in scopes():
+                if places and places[-1] >= num_members:
+                    found.setdefault(places[-1], {}).update(dict.fromkeys(places[:-1]))
+            return {a: tuple(found[a]) for a in range(num_members, num_members + len(cards))}
+
+        return cls(num_factors, cards, len(cards), scopes, functions, is_star)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -380,7 +380,12 @@ def _hopeless(memory: int) -> int:
 
 def has_minors(problem: Problem) -> bool:
     """Whether to look at minors of the graph first: they need no compiled kernels, and no line for long chains."""
-    return problem.num_visible > costs.VARIABLES_ALWAYS_PLANNED or len(problem.chains) > 0 or not are_loaded()
+    return problem.num_visible > costs.VARIABLES_ALWAYS_PLANNED or _has_stars(problem) or not are_loaded()
+
+
+def _has_stars(problem: Problem) -> bool:
+    """Whether auxiliaries join children with their parents, as stars when they are contracted."""
+    return len(problem.chains) + len(problem.gated) > 0
 
 
 def refuse_minors(
@@ -406,7 +411,7 @@ def refuse_minors(
     least = int(BITS_OF_ANY_MEMORY) if memory is None else _hopeless(memory)
     if num < max(least, costs.VARIABLES_OF_MINORS if memory else NODES_LOOKED_AT):
         return
-    if num < len(problem.variables) and not (is_large and len(problem.chains)):
+    if num < len(problem.variables) and not (is_large and _has_stars(problem)):
         return
 
     def wide(asked: Sequence[int] | None, seen: Collection[int]) -> Ints:
@@ -485,7 +490,7 @@ def _refuse_rest(
 ) -> None:
     """Raise if what is left of a question about maxima without some variables has a hopeless part."""
     num, least = problem.num_visible, _hopeless(memory)
-    if not len(problem.chains) or num < max(least, costs.VARIABLES_OF_MINORS):
+    if not _has_stars(problem) or num < max(least, costs.VARIABLES_OF_MINORS):
         return
 
     def find() -> Ints:
@@ -509,34 +514,46 @@ def _needed_pairs(problem: Problem, targets: Sequence[int] | None, observed: Col
     if targets is not None:
         is_needed, factors = problem.ancestral((*targets, *observed))
     is_kept[list(observed)] = False
-    if len(problem.chains):
+    if _has_stars(problem):
         return _family_pairs(problem, is_needed, is_kept)
     pairs = _pairs(problem, factors)
     return pairs[is_kept[pairs].all(axis=1)]
 
 
 def _family_pairs(problem: Problem, is_needed: Bools, is_kept: Bools) -> Ints:
-    """The pairs of variables with several states in a table, and those of a chain, as one node, with its parents.
+    """The pairs of variables with several states in a table, and those of a star, as one node, with its parents.
 
-    A chain has the number of its child, and is there even if that is observed, but not if its auxiliaries are.
+    A chain has the number of its child, and is there even if that is observed, but not if its auxiliaries are. Gates
+    are there if nothing of their conditional is observed: what is may leave fewer of them.
     """
     start, members, _ = problem.families
     num, sizes = problem.num_visible, np.diff(start)
-    is_chain, is_other = np.zeros(len(sizes), bool), np.zeros(len(sizes), bool)
-    is_chain[problem.chains] = True
-    if not is_kept[num:].all():
-        is_needed = is_needed.copy()
-        is_needed[[c for c in problem.chains.tolist() if not is_kept[problem.conditionals[c].auxiliaries[0]]]] = False
-    is_other[[problem.conditionals[form.group].child for form in problem.forms if form.is_deferred]] = True
     owner, is_own = np.repeat(np.arange(len(sizes)), sizes), members < num
-    is_other[owner[~is_own]] = True
+    is_star, is_table = _stars(problem, is_kept), np.ones(len(sizes), bool)
+    deferred = [problem.conditionals[form.group].child for form in problem.forms if form.is_deferred]
+    for others in (problem.chains, problem.split, deferred):
+        is_table[others] = False
     is_inside = is_own & is_needed[owner] & is_kept[members] & (problem.variables.cards > 1)[members]
-    is_star = is_inside & is_chain[owner] & (members != owner)
-    stars = np.stack([owner[is_star], members[is_star]], axis=1)
-    is_table = is_inside & ~is_chain[owner] & ~is_other[owner]
-    counts = np.bincount(owner[is_table], minlength=num)
-    cliques = pairs_within_rows((np.append(0, counts.cumsum()), members[is_table].astype(np.int32)))
+    is_end = is_inside & is_star[owner] & (members != owner)
+    stars = np.stack([owner[is_end], members[is_end]], axis=1)
+    is_member = is_inside & is_table[owner]
+    counts = np.bincount(owner[is_member], minlength=num)
+    cliques = pairs_within_rows((np.append(0, counts.cumsum()), members[is_member].astype(np.int32)))
     return sorted_pairs(np.sort(np.concatenate([stars, cliques]), axis=1), num)
+
+
+def _stars(problem: Problem, is_kept: Bools) -> Bools:
+    """Which children are joined with their parents by auxiliaries, of which enough are left to be contracted."""
+    (start, members, _), chains = problem.families, problem.chains
+    if not is_kept[problem.num_visible :].all():
+        first = [problem.conditionals[child].auxiliaries[0] for child in chains.tolist()]
+        chains = chains[is_kept[first]]
+    sizes = np.diff(start)
+    is_star, is_whole = np.zeros(len(sizes), bool), np.ones(len(sizes), bool)
+    is_star[chains] = True
+    is_whole[np.repeat(np.arange(len(sizes)), sizes)[~is_kept[members]]] = False
+    is_star[problem.gated] = is_whole[problem.gated]
+    return is_star
 
 
 def _blocks_of(problem: Problem, part: Ints) -> list[Block]:

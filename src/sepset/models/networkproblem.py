@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, overload
 
@@ -20,7 +20,7 @@ from sepset.cpds.cpd import CPD
 from sepset.cpds.discrete import ChainedCPD, is_discrete
 from sepset.cpds.table import is_table
 from sepset.factors.block import single_blocks
-from sepset.factors.decomposition import Decomposition
+from sepset.factors.decomposition import Decomposition, DecompositionShape
 from sepset.problem import Block, ConditionalGroup, Deferred, Form, Problem, filled_form
 from sepset.variables.universe import ExtendedUniverse, Universe
 
@@ -39,18 +39,24 @@ def network_problem(variables: Universe, cpds: Sequence[CPD], parents: Ints | No
         return _of_whole_factors(variables, cpds, [cpd.factors()[0] for cpd in cpds])
     levels = [cpd.num_levels if isinstance(cpd, ChainedCPD) else 0 for cpd in cpds]
     is_late = [made or level > 0 or _is_tabled(c) for c, level, made in zip(cpds, levels, is_made, strict=True)]
-    parts: dict[int, Any] = {i: cpds[i].decomposition() for i, is_known in enumerate(is_late) if not is_known}
+    shapes = {i: _shape(cpds[i]) for i, is_known in enumerate(is_late) if not is_known}
+    parts: dict[int, Any] = {i: cpds[i].decomposition() for i, shape in shapes.items() if shape is None}
     if len(parts) + sum(is_made) == len(cpds) and all(_is_whole(part, cpds[i]) for i, part in parts.items()):
         made: list[Any] = [parts[i].factors[0] if i in parts else cpd.factors()[0] for i, cpd in enumerate(cpds)]
         return _of_whole_factors(variables, cpds, made)
     if parents is None:
         parents = variables.found_places([v for cpd in cpds for v in cpd.parents])
-    return Outline(variables, cpds, np.array(levels, np.int64), parts, parents).problem()
+    return Outline(variables, cpds, np.array(levels, np.int64), parts, shapes, parents).problem()
 
 
 def _is_tabled(cpd: CPD) -> bool:
     """Whether a CPD is one factor with its scope, as is known before that is made."""
     return is_discrete(cpd) and cpd.is_tabled
+
+
+def _shape(cpd: CPD) -> DecompositionShape | None:
+    """The scopes of the factors of a CPD that may wait; None if these have to be made to be known."""
+    return cpd.shape if is_discrete(cpd) else None
 
 
 def _is_whole(part: Decomposition | None, cpd: CPD) -> bool:
@@ -73,7 +79,8 @@ class Outline:
         variables: of the network.
         cpds: of these variables.
         levels: the states of the auxiliaries of each chain, whose factors are made later; zero for other CPDs.
-        parts: the factors of the others that are not known to be one with their scope, None if they wait for evidence.
+        parts: the factors of some others that are not known to be one with their scope, None if they wait for evidence.
+        shapes: the scopes of the factors of those that are made later too.
         parents: the positions of all parents, CPD by CPD.
     """
 
@@ -83,27 +90,34 @@ class Outline:
         cpds: Sequence[CPD],
         levels: Ints,
         parts: dict[int, Decomposition | None],
+        shapes: Mapping[int, DecompositionShape | None],
         parents: Ints,
     ) -> None:
         self.variables, self.cpds, self._levels, self._parents = variables, cpds, levels, parents
         self._deferred = {i for i, part in parts.items() if part is None}
-        self._split = {i: part for i, part in parts.items() if part is not None and not _is_whole(part, cpds[i])}
+        known = {i: part for i, part in parts.items() if part is not None and not _is_whole(part, cpds[i])}
+        made = {i: DecompositionShape.of(part, cpds[i].scope) for i, part in known.items()}
+        self._waiting = {i: shape for i, shape in shapes.items() if shape is not None}
+        self._shapes = dict(sorted({**self._waiting, **made}.items()))
         self._num_parents = np.fromiter([len(cpd.parents) for cpd in cpds], np.int64, len(cpds))
         self._parts = parts
 
     def problem(self) -> Problem:
         """The problem, with factors that are made when they are read."""
-        forms = [self._form(i) for i in sorted({*np.flatnonzero(self._levels).tolist(), *self._deferred, *self._split})]
+        chosen = {*np.flatnonzero(self._levels).tolist(), *self._deferred, *self._shapes} - self._waiting.keys()
+        forms = [self._form(i) for i in sorted(chosen)]
         made = Problem(
             self._universe(),
             LateBlocks(self),
             conditionals=tuple(self.groups),
             num_visible=len(self.variables),
-            functions=self._functions(),
+            functions=LateFunctions(self),
             forms=tuple([form for form in forms if form is not None]),
             is_built=not self._deferred,
         )
-        return fill(made, offsets=np.arange(self._first_factors[-1] + 1), chains=np.flatnonzero(self._levels))
+        gated = np.array([i for i, shape in self._waiting.items() if shape.is_star], np.int64)
+        chains, split = np.flatnonzero(self._levels), np.array([*self._shapes], np.int64)
+        return fill(made, offsets=np.arange(self._first_factors[-1] + 1), chains=chains, gated=gated, split=split)
 
     @lazy
     def groups(self) -> list[ConditionalGroup]:
@@ -120,24 +134,24 @@ class Outline:
     def _first_factors(self) -> Ints:
         """The number of the first factor of each CPD, and of all factors."""
         num = np.where(self._levels > 0, self._num_parents, 1)
-        for i, part in self._split.items():
-            num[i] = len(part.factors)
+        for i, shape in self._shapes.items():
+            num[i] = shape.num_factors
         return _starts(num)
 
     @lazy
     def _first_hidden(self) -> Ints:
         """The position of the first auxiliary of each CPD, and the number of all variables."""
         num = np.where(self._levels > 0, self._num_parents - 1, 0)
-        for i, part in self._split.items():
-            num[i] = len(part.auxiliaries)
+        for i, shape in self._shapes.items():
+            num[i] = len(shape.cards)
         return _starts(num) + len(self.variables)
 
     def _cards(self) -> list[int]:
         """The numbers of states of the auxiliaries."""
         levels = np.repeat(self._levels, np.diff(self._first_hidden)).tolist()
-        for i, part in self._split.items():
+        for i, shape in self._shapes.items():
             first = int(self._first_hidden[i]) - len(self.variables)
-            levels[first : first + len(part.auxiliaries)] = [a.num_states for a in part.auxiliaries]
+            levels[first : first + len(shape.cards)] = shape.cards
         return levels
 
     @lazy
@@ -146,7 +160,7 @@ class Outline:
 
         Those of a chain are the first parent and end, then an end, the next parent and the next end.
         """
-        is_chain, inside = self._levels > 0, {i: self._inside(i) for i in self._split}
+        is_chain, inside = self._levels > 0, {i: self._inside(i) for i in self._shapes}
         num = np.where(is_chain, 3 * self._num_parents - 1, self._num_parents + 1)
         for i, scopes in inside.items():
             num[i] = sum(map(len, scopes))
@@ -192,25 +206,32 @@ class Outline:
         """The places of the parents of some CPDs among all parents."""
         return _after(_starts(self._num_parents)[which], self._num_parents[which])
 
-    def _place(self, i: int) -> dict[Any, int]:
-        """The positions of the variables and auxiliaries of a CPD."""
-        group, cpd, part = self.groups[i], self.cpds[i], self._split[i]
-        hidden = zip(part.auxiliaries, group.auxiliaries, strict=True)
-        return dict(zip(cpd.parents, group.parents, strict=True)) | {cpd.child: i} | dict(hidden)
+    def _members(self, i: int) -> list[int]:
+        """The positions of the parents of a CPD, its child and its auxiliaries."""
+        group = self.groups[i]
+        return [*group.parents, i, *group.auxiliaries]
 
     def _inside(self, i: int) -> list[list[int]]:
         """The scopes of factors over the variables of a CPD and auxiliaries."""
-        place = self._place(i)
-        return [[place[v] for v in factor.scope] for factor in self._split[i].factors]
+        members = self._members(i)
+        return [[members[place] for place in places] for places in self._shapes[i].scopes()]
 
-    def _functions(self) -> dict[int, tuple[int, ...]]:
+    @property
+    def num_functions(self) -> int:
+        """How many auxiliaries are functions of other variables."""
+        return sum(shape.num_functions for shape in self._shapes.values())
+
+    def functions(self) -> dict[int, tuple[int, ...]]:
         """For each auxiliary that is a function of other variables, those."""
-        places = [(part.functions, self._place(i)) for i, part in self._split.items() if part.functions]
-        return {place[a]: tuple([place[v] for v in f]) for functions, place in places for a, f in functions.items()}
+        found: dict[int, tuple[int, ...]] = {}
+        for i, shape in self._shapes.items():
+            members = self._members(i) if shape.num_functions else []
+            found |= {members[a]: tuple([members[v] for v in inputs]) for a, inputs in shape.functions().items()}
+        return found
 
     def _form(self, i: int) -> Form | None:
         """A CPD as a function that chooses its factors, if they depend on the question."""
-        part, is_deferred = self._split.get(i), i in self._deferred
+        part, is_deferred = self._parts.get(i), i in self._deferred
         if part is not None and (part.is_functional or not part.auxiliaries):
             return None
         cpd: Any = self.cpds[i]
@@ -249,6 +270,33 @@ def _starts(sizes: Ints) -> Ints:
 def _after(starts: Ints, sizes: Ints) -> Ints:
     """The places of rows of these sizes, one row after the other, each from its start on."""
     return np.asarray(np.arange(sizes.sum()) + np.repeat(starts - sizes.cumsum() + sizes, sizes))
+
+
+class LateFunctions(Mapping[int, tuple[int, ...]]):
+    """For each auxiliary that is a function of other variables, those; found when they are asked for.
+
+    Args:
+        outline: what finds them.
+    """
+
+    def __init__(self, outline: Outline) -> None:
+        self._outline = outline
+
+    @lazy
+    def _found(self) -> dict[int, tuple[int, ...]]:
+        return self._outline.functions()
+
+    def __len__(self) -> int:
+        return self._outline.num_functions
+
+    def __getitem__(self, key: int) -> tuple[int, ...]:
+        return self._found[key]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._found)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return dict, (self._found,)
 
 
 class LateBlocks(Sequence[Block]):
