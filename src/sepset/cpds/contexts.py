@@ -255,8 +255,8 @@ class Gates:
 
     def factors(self, distributions: Floats) -> tuple[Table, ...]:
         """The factors for these distributions at the leaves."""
-        pairs = zip(self.scopes, self.nodes, strict=True)
-        return tuple(_gate_factor(scope, node, place, distributions) for scope, (node, place) in pairs)
+        pairs, rows = zip(self.scopes, self.nodes, strict=True), distributions.tolist()
+        return tuple([_gate_factor(scope, node, place, rows) for scope, (node, place) in pairs])
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,17 +333,22 @@ def _gate_places(partition: Partition) -> list[tuple[tuple[int, ...], Node, int]
     return found
 
 
-def _gate_factor(scope: tuple[Discrete, ...], node: Node, place: int, distributions: Floats) -> Table:
-    route = np.array(node.route)
+def _gate_factor(scope: tuple[Discrete, ...], node: Node, place: int, rows: Sequence[Sequence[float]]) -> Table:
+    """Whether a gate opens the next one on a branch, or the distributions at the leaves; one where it is closed."""
+    closed: Sequence[float] = CLOSED
+    opened: list[Sequence[float]]
     if place >= 0:
-        opened = np.stack([route != place, route == place], axis=1).astype(np.float64)
-        closed = np.broadcast_to([1.0, 0.0], opened.shape)
+        opened = [OPENED if branch == place else CLOSED for branch in node.route]
     else:
-        leaves = np.array([branch if isinstance(branch, int) else -1 for branch in node.branches])[route]
-        opened = np.where(((leaves >= 0) & (route >= 0))[:, None], distributions[leaves], 1.0)
-        closed = np.ones_like(opened)
-    values = opened if len(scope) == 2 else np.stack([closed, opened])
-    return Table._make(scope, np.ascontiguousarray(values).reshape(-1))
+        closed = (1.0,) * scope[-1].num_states
+        leaves = [node.branches[branch] if branch >= 0 else -1 for branch in node.route]
+        opened = [rows[leaf] if isinstance(leaf, int) and leaf >= 0 else closed for leaf in leaves]
+    each = opened if len(scope) == 2 else [*[closed] * len(opened), *opened]
+    return Table._make(scope, np.array([*itertools.chain.from_iterable(each)]))
+
+
+CLOSED, OPENED = (1.0, 0.0), (0.0, 1.0)
+"""The entries of the two states of a gate that is closed, and of one that is open."""
 
 
 def _walk(

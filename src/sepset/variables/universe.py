@@ -278,7 +278,7 @@ class Universe(TakesNames, Sequence[Discrete | Vector]):
         return bool((self.cards > 0).all())
 
     @lazy
-    def singles(self) -> tuple[tuple[Discrete | Vector], ...]:
+    def singles(self) -> Sequence[tuple[Discrete | Vector]]:
         """The scope of each variable alone."""
         return tuple((v,) for v in self)
 
@@ -327,6 +327,16 @@ class ExtendedUniverse(Universe, inner=True):
         return self._own
 
     @lazy
+    def singles(self) -> Sequence[tuple[Discrete | Vector]]:
+        """The scope of each variable alone."""
+        return tuple([(v,) for v in self._whole]) if self._may_share_names() else LateSingles(self)
+
+    def _may_share_names(self) -> bool:
+        """Whether a variable of the model is named as a part of another one, and so perhaps as a hidden one."""
+        own = self._own.positions
+        return any(name.endswith(")") and name.rpartition("(")[0] in own for name in own)
+
+    @lazy
     def _whole(self) -> Universe:
         """All variables, made now."""
         return Universe([*self._own.parts, *self._make()])
@@ -351,6 +361,32 @@ class ExtendedUniverse(Universe, inner=True):
 
     def __reduce__(self) -> tuple[object, ...]:
         return Universe, (self.parts,)
+
+
+class LateSingles(Sequence[tuple[Discrete | Vector]]):
+    """The scope of each variable alone, made when it is read.
+
+    Args:
+        variables: of these scopes.
+
+    >>> hidden = [Discrete("a").hidden("max 1", 3)]
+    >>> more = ExtendedUniverse(Universe([Discrete("a")]), [3], lambda: hidden, hidden.__getitem__)
+    >>> LateSingles(more)[0]
+    (Discrete('a', (0, 1)),)
+    """
+
+    def __init__(self, variables: Universe) -> None:
+        self._variables = variables
+
+    def __len__(self) -> int:
+        return len(self._variables)
+
+    @overload
+    def __getitem__(self, key: int) -> tuple[Discrete | Vector]: ...
+    @overload
+    def __getitem__(self, key: slice) -> tuple[tuple[Discrete | Vector], ...]: ...
+    def __getitem__(self, key: Any) -> Any:
+        return tuple(self)[key] if isinstance(key, slice) else (self._variables[key],)
 
 
 def _several(variables: Iterable[T]) -> Iterable[T]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -71,6 +72,8 @@ class Domain:
     @classmethod
     def of(cls, states: int | Iterable[State], owner: str) -> Domain:
         """The domain of `owner` with these states; an integer $k$ means the states $0, \\dots, k-1$."""
+        if type(states) is int and 0 < states <= MOST_SHARED:
+            return _numbered(states)
         given = _counted(states, owner) if isinstance(states, int | np.integer) else _plain_states(states)
         types = tuple(map(type, given))
         if not SIMPLE.issuperset(types):
@@ -102,6 +105,18 @@ class Domain:
 
     def __reduce__(self) -> tuple[object, ...]:
         return Domain.of, (self.states, "domain")
+
+
+MOST_SHARED = 64
+"""The largest number of states whose domain is made once, and shared by all variables that number their states."""
+
+
+@cache
+def _numbered(num_states: int) -> Domain:
+    states = tuple(range(num_states))
+    codes: dict[tuple[type, State], int] = {(_kind(state), state): state for state in states}
+    types = (int,) * num_states
+    return Domain(states, MappingProxyType(codes), types, hash((states, types)))
 
 
 def _counted(states: int | np.integer, owner: str) -> tuple[State, ...]:

@@ -193,7 +193,7 @@ class TableEngine:
         return read
 
     @lazy
-    def _scopes(self) -> tuple[tuple[Discrete], ...]:
+    def _scopes(self) -> Sequence[tuple[Discrete]]:
         return self.problem.variables.singles  # type: ignore[return-value]  # all are discrete here
 
     def best_of_all(self, evidence: Evidence) -> Best:
