@@ -70,6 +70,54 @@ def test_priors_on_coefficients_and_others():
         own.prior_term(Dirichlet(1.0), [LINES[1]])
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_coefficients_of_named_priors_go_to_their_parents(seed):
+    """Whatever the order in which the prior names the parents, and in which the CPD lists them; by the closed form."""
+    rng = np.random.default_rng(seed)
+    u, v, w = Real("u"), ss.Vector("v", 2), Real("w")
+    parents, num = [u, v, w], 7
+    rows = {u: rng.normal(size=num), v: rng.normal(size=(num, 2)), w: rng.normal(size=num), y: rng.normal(size=num)}
+    root = rng.normal(size=(5, 5))
+    mean, precision = rng.normal(size=5), root @ root.T + 0.1 * np.eye(5)
+    z = np.column_stack([np.ones(num), rows[u], rows[v], rows[w]])
+    expected = np.linalg.solve(precision + z.T @ z, precision @ mean + z.T @ rows[y])
+    places = {"u": [1], "v": [2, 3], "w": [4]}
+    named, listed = ([parents[i] for i in rng.permutation(3)] for _ in range(2))
+    order = [0, *(i for p in named for i in places[p.name])]
+    prior = ss.priors.LinearNormalGamma(
+        mean[order],
+        precision[np.ix_(order, order)],
+        shape=2.0,
+        rate=1.0,
+        given=named if seed % 2 else [p.name for p in named],
+    )
+    line = LinearGaussian(y, coefficients=np.zeros(4), covariance=1.0, given=listed)
+    found = line.parameters.posterior(prior, [line], line.scatters(rows)).contexts[0]
+    assert_allclose(found.mean, expected[[0, *(i for p in listed for i in places[p.name])]], rtol=1e-7, atol=1e-9)
+    several = ss.priors.LinearNormalInverseWishart(
+        mean[order][:, None], precision[np.ix_(order, order)], degrees=4.0, scale=[[2.0]], given=named
+    )
+    again = line.parameters.posterior(several, [line], line.scatters(rows)).contexts[0]
+    assert_allclose(again.mean[:, 0], found.mean, rtol=1e-9)
+    assert_allclose(again.precision, found.precision, rtol=1e-9)
+
+
+def test_named_priors_meet_networks_by_name():
+    rng = np.random.default_rng(3)
+    frame = {name: rng.normal(size=9) for name in "uvy"}
+    prior = ss.priors.LinearNormalGamma([0.0, 5.0, -5.0], [1.0, 9.0, 4.0], shape=2.0, rate=1.0, given=["v", "u"])
+    others = ss.priors.NormalGamma(0.0, 1.0, shape=2.0, rate=1.0)
+    z = np.column_stack([np.ones(9), frame["v"], frame["u"]])
+    precision = np.diag([1.0, 9.0, 4.0])
+    _, of_v, of_u = np.linalg.solve(precision + z.T @ z, precision @ [0.0, 5.0, -5.0] + z.T @ frame["y"])
+    for dag in (ss.DAG(["u", "v", "y"], [("u", "y"), ("v", "y")]), ss.DAG(["v", "u", "y"], [("v", "y"), ("u", "y")])):
+        cpd = ss.fit(dag, frame, ss.Bayes([prior, others])).model.cpd("y")
+        slopes = dict(zip([v.name for v in cpd.given], cpd.coefficients.ravel(), strict=True))
+        assert slopes == pytest.approx({"v": of_v, "u": of_u}, rel=1e-9)
+    with pytest.raises(NotApplicable, match=r"given=\('v', 'u'\)"):
+        ss.fit(ss.DAG(["u", "w", "y"], [("u", "y"), ("w", "y")]), {**frame, "w": frame["v"]}, ss.Bayes(prior))
+
+
 def test_moments_move_from_one_center_to_another():
     rng = np.random.default_rng(1)
     columns, weights = {x: rng.normal(50, 1, 20), y: rng.normal(size=20)}, rng.random(20)

@@ -32,7 +32,7 @@ from sepset.cpds.priors.penalized import (
     smallest_eigenvalues,
     smallest_variances,
 )
-from sepset.cpds.priors.regression import LinearNormalInverseWishart
+from sepset.cpds.priors.regression import LinearNormalInverseWishart, RegressionPrior
 from sepset.cpds.priors.weights import WeightPrior
 from sepset.cpds.regressionposterior import LinePrior, RegressionPosterior, imagined
 from sepset.data.moments import Moments
@@ -176,7 +176,8 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         """The prior over the coefficients and coordinates of this CPD; None if it is not conjugate to it."""
         if not isinstance(prior, LinePrior):
             return None
-        return prior.over(1 + width(self.cpd.given), self.cpd.child.size)
+        found = prior.over(1 + width(self.cpd.given), self.cpd.child.size)
+        return found.along(self.cpd.given) if isinstance(found, RegressionPrior) else found
 
     def conjugate(self, prior: object) -> LinePrior:
         """The conjugate prior of each context: one over means only gets coefficients of mean zero."""

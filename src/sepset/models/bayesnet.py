@@ -254,8 +254,8 @@ class BayesNet(NamedModel):
         $$P(\mathbf y \mid do(\mathbf x)) = \prod_{i : X_i \notin \mathbf X} P(y_i \mid \mathbf{pa}_i)$$
 
         Args:
-            interventions: variables with a state (a point mass), or with a distribution (a sequence with one
-                probability per state, or a mapping from states), which is a stochastic intervention.
+            interventions: variables with a state or a number (a point mass), or with a distribution: a sequence with
+                one probability per state, a mapping or series from states, or an answer; a stochastic intervention.
 
         Reference: Koller & Friedman, section 21.2.
         Guarantee: exact.

@@ -23,7 +23,7 @@ from sepset.cpds.priors.regression import (
     spreads,
 )
 from sepset.data.scatter import Scatter
-from sepset.errors import DataError, ModelError
+from sepset.errors import ArgumentError, DataError, ModelError
 from support import rational_normals
 from support.tolerances import CLOSE, STANDARD_ERRORS, printed
 
@@ -447,6 +447,17 @@ def test_spreads_are_quadratic_forms():
     precision = base.T @ base
     expected = np.einsum("nij,jk,nlk->nil", z, np.linalg.inv(precision), z)
     np.testing.assert_allclose(spreads(root_of("It", precision), z), expected)
+
+
+def test_what_names_no_parents_is_refused():
+    for parents, error, message in (
+        (["u", "u"], ModelError, "names a parent twice: u, u"),
+        (["u", "v", "w"], ModelError, "3 parents need an intercept and a coefficient each; found 3 numbers"),
+        (3, ArgumentError, "given= is a variable, its name, or a list of them; found 3"),
+        ([3, 4], ArgumentError, "given= is a variable, its name, or a list of them; found"),
+    ):
+        with pytest.raises(error, match=message):
+            LinearNormalGamma(np.zeros(3), 1.0, shape=1.0, rate=1.0, given=parents)
 
 
 def test_what_is_no_precision_is_refused():

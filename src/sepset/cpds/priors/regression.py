@@ -12,9 +12,11 @@ Reference: Koller & Friedman, section 17.4.4 and exercise 17.11; Geisser (1965) 
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,6 +31,7 @@ from sepset.cpds.priors.gaussian import Data, summary, wishart_roots
 from sepset.data.scatter import Scatter
 from sepset.errors import ArgumentError, DataError, ModelError
 from sepset.factors.studentt import StudentT
+from sepset.variables.variable import Vector
 
 STEPS = 8
 """The most steps of a posterior, each of which corrects some sixteen digits."""
@@ -55,6 +58,7 @@ class RegressionPrior:
             floats lose its digits. Its root keeps them, and is updated by one QR decomposition.
         degrees: $\nu$.
         scale: $\Psi$, a sum of squares: $E[\Sigma] = \Psi / (\nu - d - 1)$.
+        given: the names of the real parents in the order of the coefficients; empty for the order of the CPD's parents.
 
     Reference: Golub & Van Loan, *Matrix Computations*, section 5.3, for the root.
     """
@@ -64,10 +68,19 @@ class RegressionPrior:
     root: Floats
     degrees: float
     scale: Floats
+    given: tuple[str, ...]
 
-    def _fill(self, lines: Floats, precision: Floats, root: Floats, degrees: float, scale: Floats) -> Self:
+    def _fill(
+        self,
+        lines: Floats,
+        precision: Floats,
+        root: Floats,
+        degrees: float,
+        scale: Floats,
+        given: tuple[str, ...] = (),
+    ) -> Self:
         fill(self, lines=lines, precision=0.5 * (precision + precision.T), root=root)
-        fill(self, degrees=degrees, scale=0.5 * (scale + scale.T))
+        fill(self, degrees=degrees, scale=0.5 * (scale + scale.T), given=given)
         return self
 
     @classmethod
@@ -87,7 +100,7 @@ class RegressionPrior:
         if np.shape(scale) != self.scale.shape:
             raise ModelError(f"The scale of the noise has the shape {self.scale.shape}; found {np.shape(scale)}.")
         new = type(self).__new__(type(self))
-        return new._fill(self.lines, self.precision, self.root, number("degrees", degrees), scale)
+        return new._fill(self.lines, self.precision, self.root, number("degrees", degrees), scale, self.given)
 
     @property
     def size(self) -> int:
@@ -97,6 +110,28 @@ class RegressionPrior:
     def over(self, num_coefficients: int, size: int) -> RegressionPrior | None:
         """The prior of a regression with these numbers of coefficients and coordinates; None if it is of another."""
         return self if self.lines.shape == (num_coefficients, size) else None
+
+    def along(self, parents: Sequence[Vector]) -> RegressionPrior | None:
+        """The prior with its coefficients in the order of these parents; None if it names others.
+
+        >>> from sepset.variables.variable import Real
+        >>> named = LinearNormalGamma([1.0, 2.0, 3.0], [1, 2, 3], shape=1.0, rate=1.0, given=["u", "v"])
+        >>> named.along([Real("v"), Real("u")])
+        LinearNormalGamma(mean=[1.0, 3.0, 2.0], shape=1, rate=1, given=('v', 'u'))
+        """
+        names = tuple(v.name for v in parents)
+        if names == self.given or not self.given:
+            return self
+        if sorted(names) != sorted(self.given):
+            return None
+        sizes = {v.name: v.size for v in parents}
+        ends = dict(
+            zip(self.given, itertools.accumulate((sizes[name] for name in self.given), initial=1), strict=False)
+        )
+        order = np.array([0, *(i for name in names for i in range(ends[name], ends[name] + sizes[name]))])
+        root = upper_root(self.root[:, order])
+        new = type(self).__new__(type(self))
+        return new._fill(self.lines[order], self.precision[np.ix_(order, order)], root, self.degrees, self.scale, names)
 
     def _seen(self, data: Data) -> Scatter:
         return summary(data, len(self.lines) - 1 + self.size)
@@ -109,7 +144,7 @@ class RegressionPrior:
         parts = self._joined(seen) if len(self.lines) > 1 else self._joined_without_parents(seen)
         lines, precision, root, squares = parts
         made = type(self).__new__(type(self))
-        return made._fill(lines, precision, root, self.degrees + seen.count, self.scale + squares)
+        return made._fill(lines, precision, root, self.degrees + seen.count, self.scale + squares, self.given)
 
     def _joined_without_parents(self, seen: Scatter) -> tuple[Floats, Floats, Floats, Floats]:
         """Means in closed form, as a step from the prior mean: an average of large numbers loses digits."""
@@ -145,9 +180,9 @@ class RegressionPrior:
             lines = lines + step
             if (np.abs(step) <= 1e-15 * np.abs(lines)).all():
                 break
-        root = upper * np.where(np.diagonal(upper) < 0, -1.0, 1.0)[:, None]
+        root = with_positive_diagonal(upper)
         moved = apart[: len(self.root) + 1]
-        return lines, root.T @ root, root.copy(), seen.residual(lines[1:].T) + moved.T @ moved
+        return lines, root.T @ root, root, seen.residual(lines[1:].T) + moved.T @ moved
 
     def expected_covariance(self) -> Floats:
         r"""$\Psi / (\nu - d - 1)$, for $\nu > d + 1$."""
@@ -249,7 +284,7 @@ class RegressionPrior:
 
     def _content(self) -> tuple[object, ...]:
         arrays = (self.lines, self.precision, self.root, self.scale)
-        return type(self), self.degrees, *(a.shape for a in arrays), *(a.tobytes() for a in arrays)
+        return type(self), self.given, self.degrees, *(a.shape for a in arrays), *(a.tobytes() for a in arrays)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RegressionPrior) and self._content() == other._content()
@@ -359,6 +394,8 @@ class LinearNormalGamma(_GammaPrior):
         precision: $\Lambda_0$, a positive definite matrix, or one number per coefficient, or one for all.
         shape: $a$.
         rate: $b$.
+        given: the names of the parents in the order of the coefficients. Without it this is the order in which the CPD
+            lists them.
 
     Reference: Koller & Friedman, section 17.4.4.
     Guarantee: exact.
@@ -371,12 +408,12 @@ class LinearNormalGamma(_GammaPrior):
 
     __slots__ = ()
 
-    def __init__(self, mean: ArrayLike, precision: ArrayLike, *, shape: float, rate: float) -> None:
+    def __init__(self, mean: ArrayLike, precision: ArrayLike, *, shape: float, rate: float, given: Names = ()) -> None:
         center = finite_array("LinearNormalGamma", "mean", mean).reshape(-1)
         check_positive("LinearNormalGamma", shape=shape, rate=rate)
         matrix = precisions_of("LinearNormalGamma", precision, len(center))
-        root = root_of("LinearNormalGamma", matrix)
-        self._fill(center[:, None], matrix, root, 2.0 * shape, np.array([[2.0 * rate]]))
+        root, parents = root_of("LinearNormalGamma", matrix), parents_of("LinearNormalGamma", given, len(center))
+        self._fill(center[:, None], matrix, root, 2.0 * shape, np.array([[2.0 * rate]]), parents)
 
     @property
     def mean(self) -> Floats:
@@ -394,7 +431,8 @@ class LinearNormalGamma(_GammaPrior):
         return lines[:, :, 0], 1.0 / covariances[:, 0, 0]
 
     def __repr__(self) -> str:
-        return f"LinearNormalGamma(mean={self.mean.tolist()}, shape={self.shape:g}, rate={self.rate:g})"
+        parents = f", given={self.given}" if self.given else ""
+        return f"LinearNormalGamma(mean={self.mean.tolist()}, shape={self.shape:g}, rate={self.rate:g}{parents})"
 
 
 class NormalInverseWishart(RegressionPrior):
@@ -468,6 +506,8 @@ class LinearNormalInverseWishart(RegressionPrior):
         precision: $\Lambda_0$, a positive definite matrix, or one number per row of `mean`, or one for all.
         degrees: $\nu > d - 1$.
         scale: $\Psi$, a sum of squares: $E[\Sigma] = \Psi / (\nu - d - 1)$.
+        given: the names of the parents in the order of the coefficients. Without it this is the order in which the CPD
+            lists them.
 
     Reference: Murphy, *Machine Learning* (2012), section 7.6.3.2 for one coordinate; Geisser (1965).
     Guarantee: exact.
@@ -480,14 +520,17 @@ class LinearNormalInverseWishart(RegressionPrior):
 
     __slots__ = ()
 
-    def __init__(self, mean: ArrayLike, precision: ArrayLike, *, degrees: float, scale: ArrayLike) -> None:
+    def __init__(
+        self, mean: ArrayLike, precision: ArrayLike, *, degrees: float, scale: ArrayLike, given: Names = ()
+    ) -> None:
         name = "LinearNormalInverseWishart"
         lines = finite_array(name, "mean", mean)
         if lines.ndim != 2:
             raise ModelError(f"{name} needs a mean of coefficients by coordinates; found the shape {lines.shape}.")
         matrix = precisions_of(name, precision, len(lines))
         squares = wishart_scale(name, scale, degrees, lines.shape[1])
-        self._fill(lines, matrix, root_of(name, matrix), float(degrees), squares)
+        parents = parents_of(name, given, len(lines))
+        self._fill(lines, matrix, root_of(name, matrix), float(degrees), squares, parents)
 
     @property
     def mean(self) -> Floats:
@@ -500,7 +543,8 @@ class LinearNormalInverseWishart(RegressionPrior):
 
     def __repr__(self) -> str:
         size = f"{len(self.lines)} coefficients of {self.size} coordinates"
-        return f"LinearNormalInverseWishart({size}, {self.degrees:g} degrees)"
+        parents = f", given={self.given}" if self.given else ""
+        return f"LinearNormalInverseWishart({size}, {self.degrees:g} degrees{parents})"
 
 
 def wishart_scale(owner: str, scale: ArrayLike, degrees: float, size: int) -> Floats:
@@ -552,6 +596,49 @@ def root_of(owner: str, matrix: Floats) -> Floats:
     if not lowest > 0:
         raise ModelError(f"{owner} needs a positive definite matrix; as correlations its least eigenvalue is {lowest}.")
     return np.ascontiguousarray(np.linalg.cholesky(0.5 * (scaled + scaled.T)).T * deviation)
+
+
+def upper_root(root: Floats) -> Floats:
+    r"""The upper triangular root of $R^\top R$, without the products.
+
+    >>> upper_root(np.array([[0.0, 2.0], [1.0, 0.0]])).tolist()
+    [[1.0, 0.0], [0.0, 2.0]]
+    """
+    return with_positive_diagonal(np.asarray(np.linalg.qr(root, mode="r")))
+
+
+def with_positive_diagonal(upper: Floats) -> Floats:
+    """A triangular root whose rows have the sign that makes its diagonal positive.
+
+    >>> with_positive_diagonal(np.array([[-1.0, 2.0], [0.0, 3.0]])).tolist()
+    [[1.0, -2.0], [0.0, 3.0]]
+    """
+    return np.ascontiguousarray(upper * np.where(np.diagonal(upper) < 0, -1.0, 1.0)[:, None])
+
+
+Names: TypeAlias = Vector | str | Iterable[Vector | str]
+"""The parents of a regression, or their names."""
+
+
+def parents_of(owner: str, given: Names, num: int) -> tuple[str, ...]:
+    """The names of the parents of a regression with `num` coefficients, the first of which is the intercept.
+
+    >>> parents_of("A prior", ["u", "v"], 3)
+    ('u', 'v')
+    """
+    if not isinstance(given, Iterable):
+        raise ArgumentError(f"given= is a variable, its name, or a list of them; found {given!r}.")
+    listed = [given] if isinstance(given, str | Vector) else [*given]
+    if not all(isinstance(v, str | Vector) for v in listed):
+        raise ArgumentError(f"given= is a variable, its name, or a list of them; found {listed!r}.")
+    names = tuple([v if isinstance(v, str) else v.name for v in listed])
+    if len(set(names)) < len(names):
+        raise ModelError(f"{owner}: given= names a parent twice: {', '.join(names)}.")
+    if names and len(names) > num - 1:
+        raise ModelError(
+            f"{owner}: {len(names)} parents need an intercept and a coefficient each; found {num} numbers."
+        )
+    return names
 
 
 def log_det(root: Floats) -> float:
