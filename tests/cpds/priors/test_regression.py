@@ -11,19 +11,16 @@ from hypothesis import given, strategies as st
 from scipy import integrate, special, stats
 
 from sepset.cpds.priors.gaussian import ConjugatePrior
+from sepset.cpds.priors.precisions import log_det
 from sepset.cpds.priors.regression import (
     LinearNormalGamma,
     LinearNormalInverseWishart,
     NormalGamma,
     NormalInverseWishart,
     RegressionPrior,
-    log_det,
-    precisions_of,
-    root_of,
-    spreads,
 )
 from sepset.data.scatter import Scatter
-from sepset.errors import ArgumentError, DataError, ModelError
+from sepset.errors import DataError, ModelError
 from support import rational_normals
 from support.tolerances import CLOSE, STANDARD_ERRORS, printed
 
@@ -434,44 +431,6 @@ def test_updates_are_the_printed_ones(parents, size, num_rows, seed):
     np.testing.assert_allclose(after, expected, rtol=1e-6, atol=1e-7)
     printed = y.T @ y + mean.T @ precision @ mean - expected.T @ total @ expected
     np.testing.assert_allclose(squares, printed, rtol=1e-6, atol=1e-6)
-
-
-def test_roots_multiply_back():
-    wide = np.array([[1e300, 1e0], [1e0, 1e-290]])
-    np.testing.assert_allclose(root_of("It", wide).T @ root_of("It", wide), wide)
-
-
-def test_spreads_are_quadratic_forms():
-    rng = np.random.default_rng(1)
-    base, z = rng.normal(size=(5, 3)), rng.normal(size=(4, 2, 3))
-    precision = base.T @ base
-    expected = np.einsum("nij,jk,nlk->nil", z, np.linalg.inv(precision), z)
-    np.testing.assert_allclose(spreads(root_of("It", precision), z), expected)
-
-
-def test_what_names_no_parents_is_refused():
-    for parents, error, message in (
-        (["u", "u"], ModelError, "names a parent twice: u, u"),
-        (["u", "v", "w"], ModelError, "3 parents need an intercept and a coefficient each; found 3 numbers"),
-        (3, ArgumentError, "given= is a variable, its name, or a list of them; found 3"),
-        ([3, 4], ArgumentError, "given= is a variable, its name, or a list of them; found"),
-    ):
-        with pytest.raises(error, match=message):
-            LinearNormalGamma(np.zeros(3), 1.0, shape=1.0, rate=1.0, given=parents)
-
-
-def test_what_is_no_precision_is_refused():
-    for matrix, why in (
-        ([[1.0, 2.0], [2.0, 1.0]], "least eigenvalue"),
-        ([[1.0, 2.0], [0.0, 1.0]], "symmetric"),
-        ([[np.nan]], "finite"),
-        ([[0.0]], "diagonal holds 0"),
-    ):
-        with pytest.raises(ModelError, match=why):
-            root_of("It", np.array(matrix))
-    with pytest.raises(ModelError, match="3 coefficients need as many rows"):
-        precisions_of("It", [1.0, 2.0], 3)
-    assert precisions_of("It", [1.0, 2.0], 2).tolist() == [[1.0, 0.0], [0.0, 2.0]]
 
 
 @pytest.mark.parametrize("kind", ["plain", "far", "similar", "tight", "units"])

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self, TypeAlias
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,6 +28,16 @@ from sepset.base.logarithms import LOG_2PI
 from sepset.base.memory import check_fits
 from sepset.base.numerics.leastsquares import semidefinite_root
 from sepset.cpds.priors.gaussian import Data, summary, wishart_roots
+from sepset.cpds.priors.parents import Names, parents_of, with_one
+from sepset.cpds.priors.precisions import (
+    log_det,
+    precisions_of,
+    root_of,
+    spreads,
+    upper_root,
+    wishart_scale,
+    with_positive_diagonal,
+)
 from sepset.data.scatter import Scatter
 from sepset.errors import ArgumentError, DataError, ModelError
 from sepset.factors.studentt import StudentT
@@ -547,134 +557,10 @@ class LinearNormalInverseWishart(RegressionPrior):
         return f"LinearNormalInverseWishart({size}, {self.degrees:g} degrees{parents})"
 
 
-def wishart_scale(owner: str, scale: ArrayLike, degrees: float, size: int) -> Floats:
-    """The sums of squares of an inverse Wishart over `size` coordinates, after checking scale and degrees."""
-    squares = finite_array(owner, "scale", scale)
-    if squares.size != size**2:
-        raise ModelError(
-            f"{owner} over {size} coordinates needs a scale of shape {(size, size)}; found {squares.shape}."
-        )
-    check_positive(owner, degrees=degrees)
-    if not degrees > size - 1:
-        raise ModelError(f"{owner} over {size} coordinates needs degrees > {size - 1}; found {degrees}.")
-    root_of(owner, squares.reshape(size, size))
-    return squares.reshape(size, size)
-
-
 def check_near(apart: Floats) -> None:
     """Raise if the squared distance of rows from the prior mean would overflow."""
     if not np.abs(apart).max(initial=0.0) < LARGEST:
         raise DataError("The rows lie so far from the prior mean that squares overflow. Rescale a column.")
-
-
-def precisions_of(owner: str, precision: ArrayLike, num: int) -> Floats:
-    """The matrix of precisions of `num` coefficients, given in full, as one number per coefficient, or as one for all.
-
-    >>> precisions_of("A prior", 2.0, 2).tolist()
-    [[2.0, 0.0], [0.0, 2.0]]
-    """
-    found = finite_array(owner, "precision", precision)
-    if found.shape not in ((), (1,), (num,), (num, num)):
-        raise ModelError(f"{owner}: {num} coefficients need as many rows of precisions; found {found.shape}.")
-    return found if found.ndim == 2 else np.diag(np.broadcast_to(found, num))
-
-
-def root_of(owner: str, matrix: Floats) -> Floats:
-    """The upper triangular root of a matrix; raises unless it is positive definite.
-
-    >>> root_of("A prior", np.array([[4.0, 2.0], [2.0, 10.0]])).tolist()
-    [[2.0, 1.0], [0.0, 3.0]]
-    """
-    if not (np.isfinite(matrix).all() and np.allclose(matrix, matrix.T, rtol=1e-9, atol=0)):
-        raise ModelError(f"{owner} needs a finite symmetric matrix.")
-    squares = np.diagonal(matrix)
-    if not (squares > 0).all():
-        raise ModelError(f"{owner} needs a positive definite matrix; its diagonal holds {float(squares.min()):.3g}.")
-    deviation = np.sqrt(squares)
-    scaled = matrix / deviation / deviation[:, None]
-    lowest = float(np.linalg.eigvalsh(scaled).min(initial=np.inf))
-    if not lowest > 0:
-        raise ModelError(f"{owner} needs a positive definite matrix; as correlations its least eigenvalue is {lowest}.")
-    return np.ascontiguousarray(np.linalg.cholesky(0.5 * (scaled + scaled.T)).T * deviation)
-
-
-def upper_root(root: Floats) -> Floats:
-    r"""The upper triangular root of $R^\top R$, without the products.
-
-    >>> upper_root(np.array([[0.0, 2.0], [1.0, 0.0]])).tolist()
-    [[1.0, 0.0], [0.0, 2.0]]
-    """
-    return with_positive_diagonal(np.asarray(np.linalg.qr(root, mode="r")))
-
-
-def with_positive_diagonal(upper: Floats) -> Floats:
-    """A triangular root whose rows have the sign that makes its diagonal positive.
-
-    >>> with_positive_diagonal(np.array([[-1.0, 2.0], [0.0, 3.0]])).tolist()
-    [[1.0, -2.0], [0.0, 3.0]]
-    """
-    return np.ascontiguousarray(upper * np.where(np.diagonal(upper) < 0, -1.0, 1.0)[:, None])
-
-
-Names: TypeAlias = Vector | str | Iterable[Vector | str]
-"""The parents of a regression, or their names."""
-
-
-def parents_of(owner: str, given: Names, num: int) -> tuple[str, ...]:
-    """The names of the parents of a regression with `num` coefficients, the first of which is the intercept.
-
-    >>> parents_of("A prior", ["u", "v"], 3)
-    ('u', 'v')
-    """
-    if not isinstance(given, Iterable):
-        raise ArgumentError(f"given= is a variable, its name, or a list of them; found {given!r}.")
-    listed = [given] if isinstance(given, str | Vector) else [*given]
-    if not all(isinstance(v, str | Vector) for v in listed):
-        raise ArgumentError(f"given= is a variable, its name, or a list of them; found {listed!r}.")
-    names = tuple([v if isinstance(v, str) else v.name for v in listed])
-    if len(set(names)) < len(names):
-        raise ModelError(f"{owner}: given= names a parent twice: {', '.join(names)}.")
-    if names and len(names) > num - 1:
-        raise ModelError(
-            f"{owner}: {len(names)} parents need an intercept and a coefficient each; found {num} numbers."
-        )
-    return names
-
-
-def log_det(root: Floats) -> float:
-    r"""$\log |R^\top R|$.
-
-    >>> log_det(np.diag([1.0, np.e]))
-    2.0
-    """
-    return float(2.0 * np.log(np.diagonal(root)).sum())
-
-
-def spreads(root: Floats, z: Floats) -> Floats:
-    r"""$z_i^\top \Lambda^{-1} z_j$ of all pairs of rows, `[..., rows, rows]`.
-
-    >>> spreads(np.diag([1.0, 2.0]), np.array([[1.0, 2.0]])).tolist()
-    [[2.0]]
-    """
-    white = np.linalg.solve(root.T, np.swapaxes(z, -1, -2))
-    return np.asarray(np.swapaxes(white, -1, -2) @ white)
-
-
-def with_one(parents: ArrayLike, number: int) -> Floats:
-    r"""$(1, \mathbf u)$ for the values of `number` real parents.
-
-    >>> with_one([2, 3], 2).tolist()
-    [1.0, 2.0, 3.0]
-    """
-    try:
-        values = np.asarray(parents, dtype=np.float64).reshape(-1)
-    except (TypeError, ValueError):
-        raise DataError(f"The parents of a regression are numbers; found {parents!r}.") from None
-    if len(values) != number:
-        raise DataError(f"The regression has {number} parents; found {len(values)} values.")
-    if not np.isfinite(values).all():
-        raise DataError(f"The parents of a regression are finite numbers; found {values.tolist()}.")
-    return np.concatenate([[1.0], values])
 
 
 def _log_det(matrix: Floats) -> float:

@@ -20,7 +20,8 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.logarithms import LOG_2PI
 from sepset.cpds.priors.gaussian import GammaPrecision, wishart_roots
-from sepset.cpds.priors.regression import RegressionPrior, log_det
+from sepset.cpds.priors.precisions import log_det
+from sepset.cpds.priors.regression import RegressionPrior
 from sepset.data.scatter import Scatters
 
 Pair: TypeAlias = tuple[Floats, Floats]
