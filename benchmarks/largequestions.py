@@ -240,6 +240,14 @@ def _log_moments(model: Any) -> Any:
     return _ss().evaluation.log_probability_moments(model)
 
 
+def _standard_errors(model: Any, rows: Any) -> Any:
+    return _ss().learning.standard_errors(model, rows)
+
+
+def _goodness_of_fit(model: Any, rows: Any) -> Any:
+    return _ss().evaluation.goodness_of_fit(model, rows)
+
+
 def _written(model: Any) -> None:
     with tempfile.TemporaryDirectory() as folder:
         _ss().write(model, os.path.join(folder, "model.json"))
@@ -268,7 +276,6 @@ QUESTIONS: Mapping[str, Callable[[Any], Any]] = {
     "plan": lambda m: _ss().plan(m),
     "plan given": lambda m: _ss().plan(m, given=list(_given(m))),
     "observe": lambda m: _ss().prepare(m).observe(_given(m)).marginals()[_first(m)],
-    "expected counts": lambda m: _ss().prepare(m).expected_counts(_rows(m)),
     "pairs": lambda m: _ss().prepare(m).pairwise_marginals(),
     "retracted": lambda m: _ss().prepare(m).retracted_marginals(given=_given(m))[_last(m)],
     "sensitivity": lambda m: _ss().sensitivity(m, _last(m), state=_state(m, _last(m))),
@@ -278,21 +285,7 @@ QUESTIONS: Mapping[str, Callable[[Any], Any]] = {
     "mutual": lambda m: _ss().prepare(m).mutual_information(_first(m), _last(m)),
     "conditional": lambda m: _ss().prepare(m).conditional(_last(m), _first(m)),
     "check": lambda m: _ss().prepare(m).check(),
-    "predict": lambda m: _ss().predict(m, _rows(m), targets=_last(m)),
-    "impute": lambda m: _ss().impute(m, _rows(m)),
-    "impute best": lambda m: _ss().impute(m, _rows(m), kind="map"),
-    "evaluate": lambda m: _ss().evaluate(m, _rows(m), _ss().evaluation.LogLoss()),
-    "Brier": lambda m: _ss().evaluate(m, _rows(m), _ss().evaluation.Brier(_first(m))),
-    "classify": lambda m: _ss().classify.Classifier(m, _first(m)).predict(_rows(m)),
-    "calibration": lambda m: _ss().evaluation.calibration_curve(
-        m, _rows(m), target=_first(m), state=_state(m, _first(m))
-    ),
-    "fit": lambda m: _ss().fit(m, _rows(m), _ss().EM()),
-    "hard fit": lambda m: _ss().fit(m, _rows(m), _ss().HardEM()),
-    "gradient fit": lambda m: _ss().fit(m, _rows(m), _ss().GradientAscent()),
-    "standard errors": lambda m: _ss().learning.standard_errors(m, _rows(m)),
     "identifiability": lambda m: _ss().missing.identifiability(m, m.variables.names[::7]),
-    "goodness of fit": lambda m: _ss().evaluation.goodness_of_fit(m, _rows(m)),
     "log moments": _log_moments,
     "divergence": lambda m: _ss().evaluation.divergence(m, m),
     "do": lambda m: _ss().query(m.do({_first(m): _given(m).get(_first(m), 0)}), _last(m)),
@@ -305,6 +298,36 @@ QUESTIONS: Mapping[str, Callable[[Any], Any]] = {
     "json": _written,
 }
 """Questions of a model."""
+
+OF_ROWS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "expected counts": lambda m, rows: _ss().prepare(m).expected_counts(rows),
+    "predict": lambda m, rows: _ss().predict(m, rows, targets=_last(m)),
+    "impute": lambda m, rows: _ss().impute(m, rows),
+    "impute best": lambda m, rows: _ss().impute(m, rows, kind="map"),
+    "evaluate": lambda m, rows: _ss().evaluate(m, rows, _ss().evaluation.LogLoss()),
+    "Brier": lambda m, rows: _ss().evaluate(m, rows, _ss().evaluation.Brier(_first(m))),
+    "classify": lambda m, rows: _ss().classify.Classifier(m, _first(m)).predict(rows),
+    "calibration": lambda m, rows: _ss().evaluation.calibration_curve(
+        m, rows, target=_first(m), state=_state(m, _first(m))
+    ),
+    "fit": lambda m, rows: _ss().fit(m, rows, _ss().EM()),
+    "hard fit": lambda m, rows: _ss().fit(m, rows, _ss().HardEM()),
+    "gradient fit": lambda m, rows: _ss().fit(m, rows, _ss().GradientAscent()),
+    "standard errors": _standard_errors,
+    "goodness of fit": _goodness_of_fit,
+}
+"""Questions of a model and rows, which are made before."""
+
+NAMES = (*QUESTIONS, *OF_ROWS)
+"""The names of all questions."""
+
+
+def _question(name: str, model: Any) -> Callable[[Any], Any]:
+    """The question of that name about a model, whose rows are made now."""
+    if name in QUESTIONS:
+        return QUESTIONS[name]
+    asked, rows = OF_ROWS[name], _rows(model)
+    return lambda m: asked(m, rows)
 
 
 def _asked(question: Callable[[Any], Any], model: Any) -> str:
@@ -365,10 +388,11 @@ def survey(kind: str, size: int, names: Sequence[str]) -> Iterator[str]:
     for name in names:
         for large in (False, True):  # the small one compiles what is needed
             own = pickle.loads(model if large else small)
+            question = _question(name, own)
             gc.collect()
             gc.freeze()
             yield f"{kind:14s} {name:18s} (small)" if not large else f"{kind:14s} {name:18s} asked"
-            line = _timed(QUESTIONS[name], own)
+            line = _timed(question, own)
             gc.unfreeze()
         yield f"{kind:14s} {name:18s} {line}"
 
@@ -420,7 +444,7 @@ def found_in(lines: Iterable[str]) -> Iterator[Found]:
         kind, question, rest = line[:14].strip(), line[15:33].strip(), line[33:].split()
         if "DEAF" in line:
             yield Found(kind, question, "deaf", LIMIT + DEAF, DEAF)
-        elif question in QUESTIONS and len(rest) >= 4:
+        elif question in NAMES and len(rest) >= 4:
             heard = float(rest[-4]) if line.rstrip().endswith("after Ctrl-C") else None
             yield Found(kind, question, rest[3], float(rest[0]), heard)
 
@@ -458,7 +482,7 @@ def run(lab: Lab) -> list[Report]:
     found: list[Found] = []
     for kind in lab.wanted(KINDS):
         lab.progress(kind)
-        found += found_in(lines_of(kind, size, list(QUESTIONS)))
+        found += found_in(lines_of(kind, size, list(NAMES)))
     return reports(found, size)
 
 
@@ -466,7 +490,7 @@ def main() -> None:
     """`python -m benchmarks.largequestions SIZE [KIND,...] [QUESTION,...]`."""
     size = int(sys.argv[1])
     kinds = sys.argv[2].split(",") if len(sys.argv) > 2 else list(KINDS)
-    names = sys.argv[3].split(",") if len(sys.argv) > 3 else list(QUESTIONS)
+    names = sys.argv[3].split(",") if len(sys.argv) > 3 else list(NAMES)
     if len(sys.argv) > 4:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         for line in survey(kinds[0], size, names):
