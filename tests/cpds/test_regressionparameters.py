@@ -172,3 +172,42 @@ def test_estimates_keep_their_digits(kind, seed):
 
 def _log(fraction):
     return math.log(fraction.numerator) - math.log(fraction.denominator)
+
+
+def _with_units(shared: str | None, scale: float):
+    rng = np.random.default_rng(3)
+    d, y = Discrete("d"), Real("y")
+    columns = {d: rng.integers(0, 2, 80), y: rng.normal(5.0, 1.0, 80) * scale}
+    given = [Real("u"), Real("v")]
+    for v in given:
+        columns[v] = rng.normal(1e3, 1.0, 80) / scale
+    covariance = np.full((2, 1, 1), 2.5 * scale**2)
+    cpd = LinearGaussian(y, coefficients=np.zeros((2, 1, 2)), covariance=covariance, given=given, by=d, shared=shared)
+    own = cpd.parameters.for_rows(columns)
+    stats = own.tally(columns, np.ones(80))
+    return own, stats, own.units(stats)
+
+
+def _slopes_along(own, stats, units):
+    steps = 1e-5 * units.T
+    x = own.coordinates
+    slopes = [own.of(own.at(x + s)).score_slope(stats) - own.of(own.at(x - s)).score_slope(stats) for s in steps]
+    return -(np.array(slopes) / 2e-5) @ units
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("shared", [None, "covariance"])
+def test_units_have_the_information_of_the_rows(shared, scale):
+    own, stats, units = _with_units(shared, scale)
+    found, counts = _slopes_along(own, stats, units), stats[:, 0, 0]
+    lines = [c * 4 + np.arange(3) for c in range(2)] if shared is None else [c * 3 + np.arange(3) for c in range(2)]
+    for at, count in zip(lines, counts, strict=True):
+        assert_allclose(found[np.ix_(at, at)], count * np.eye(3), atol=1e-6 * count)
+
+
+def test_contexts_without_rows_have_units():
+    own, stats, _ = _with_units(None, 1.0)
+    stats[1] = 0.0
+    units = own.units(stats)
+    assert_allclose(units[4:7, 4:7], np.sqrt(2.5) * np.eye(3))
+    assert units[7, 7] == 1.0

@@ -459,6 +459,10 @@ class Coordinates(IncompleteRows[C]):
         """The approximate negative derivative of `score_slope` along each coordinate: the complete-data information."""
         raise self.refusal("defines no curvature of its likelihood", "Use EM().")
 
+    def units(self, stats: Floats) -> Floats:
+        """Changes of the coordinates, one per column, that matter about as much to a row: those of one by default."""
+        return np.eye(len(self.coordinates))
+
     @property
     def penalized(self) -> Floats:
         """One for each coordinate that is a weight, which priors on weights penalize; zero for others."""

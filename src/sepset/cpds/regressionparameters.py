@@ -15,7 +15,7 @@ import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Bools, Floats, Ints
 from sepset.base.logarithms import LOG_2PI
-from sepset.base.numerics.leastsquares import are_near_dependent
+from sepset.base.numerics.leastsquares import are_near_dependent, inverse_root
 from sepset.cpds.counts import Contexts, joint_codes, unseen_message
 from sepset.cpds.parameters import ImaginaryRows, Parameters, PriorTerm, complete_rows, is_observed
 from sepset.cpds.priors.dirichlet import RowPrior
@@ -34,7 +34,7 @@ from sepset.cpds.priors.penalized import (
 )
 from sepset.cpds.priors.regression import LinearNormalInverseWishart, RegressionPrior
 from sepset.cpds.priors.weights import WeightPrior
-from sepset.cpds.regressionposterior import LinePrior, RegressionPosterior, imagined
+from sepset.cpds.regressionposterior import LinePrior, RegressionDensity, RegressionPosterior, imagined
 from sepset.data.moments import Moments
 from sepset.data.scatter import Scatters
 from sepset.errors import DataError, NotApplicable, NotClosed
@@ -50,19 +50,6 @@ if TYPE_CHECKING:
 
 COLLAPSED = 1e-12
 """The fraction of the variance of the whole column at or below which a variance counts as zero."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RegressionDensity:
-    """A conjugate prior of a regression, and whether its mode is that of variances or of their logarithms."""
-
-    prior: LinePrior
-    is_theta: bool
-
-    @property
-    def is_flat(self) -> bool:
-        """Whether it is flat in coefficients and log variances, and so improper."""
-        return self.prior.degrees <= 0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -558,6 +545,15 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         """Sums of squares over the variance, and twice the counts."""
         squares = np.diagonal(stats, axis1=1, axis2=2)[:, :-1] / self.cpd.covariance[:, 0, 0][:, None]
         return np.column_stack([squares, 2.0 * stats[:, 0, 0]]).reshape(-1)
+
+    def units(self, stats: Floats) -> Floats:
+        r"""Those of $\sigma S^{-1/2}$ for intercept and coefficients, $S$ the mean squares; one for $\log\sigma$."""
+        size, spread = stats.shape[1], np.sqrt(self.cpd.covariance[:, 0, 0])
+        found = np.eye(len(stats) * size)
+        for c, sums in enumerate(stats):
+            own = slice(c * size, (c + 1) * size - 1)
+            found[own, own] = spread[c] * inverse_root(sums[:-1, :-1] / (sums[0, 0] or 1.0))
+        return found
 
     @property
     def penalized(self) -> Floats:

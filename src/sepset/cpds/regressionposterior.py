@@ -36,6 +36,19 @@ LinePrior: TypeAlias = RegressionPrior | NormalMean | GammaPrecision
 """A conjugate prior of one regression."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RegressionDensity:
+    """A conjugate prior of a regression, and whether its mode is that of variances or of their logarithms."""
+
+    prior: LinePrior
+    is_theta: bool
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether it is flat in coefficients and log variances, and so improper."""
+        return self.prior.degrees <= 0
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class RegressionPosterior:
     """The posterior of the regressions of one block.

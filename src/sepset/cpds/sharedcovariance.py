@@ -26,8 +26,8 @@ from sepset.cpds.priors.penalized import PERFECT, floored, smallest_eigenvalues
 from sepset.cpds.priors.regression import LinearNormalGamma, LinearNormalInverseWishart
 from sepset.cpds.priors.sharedcovariance import SharedLines, SharedPrior, shared_prior
 from sepset.cpds.priors.weights import WeightPrior
-from sepset.cpds.regressionparameters import RegressionDensity, RegressionParameters
-from sepset.cpds.regressionposterior import RegressionPosterior
+from sepset.cpds.regressionparameters import RegressionParameters
+from sepset.cpds.regressionposterior import RegressionDensity, RegressionPosterior
 from sepset.data.scatter import Scatters
 from sepset.errors import ModelError
 from sepset.factors.algebra import Columns
@@ -253,6 +253,12 @@ class SharedCovarianceParameters(RegressionParameters):
     def information(self, stats: Floats) -> Floats:
         """Sums of squares over the variance, and twice the count of all rows."""
         return self._summed_last(super().information(stats))
+
+    def units(self, stats: Floats) -> Floats:
+        """Those of the regressions, and one for the log standard deviation."""
+        each = super().units(stats)
+        kept = self._shared_last(np.arange(float(len(each)))).astype(np.int64)
+        return np.asarray(each[np.ix_(kept, kept)])
 
     @property
     def penalized(self) -> Floats:

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from sepset.api.learning import fit
+from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import ScopeError, TooLarge
@@ -15,7 +16,7 @@ from sepset.inference.iterate import Until
 from sepset.learning.incomplete.em import EM
 from sepset.learning.incomplete.standarderrors import standard_errors
 from sepset.models.bayesnet import BayesNet
-from sepset.variables.variable import Discrete
+from sepset.variables.variable import Discrete, Real
 from support.random_incomplete import log_likelihood
 
 
@@ -43,6 +44,88 @@ def test_complete_lines_have_the_textbook_errors():
     Z = np.column_stack([np.ones(400), x])
     errors = np.sqrt(np.diag(s2 * np.linalg.inv(Z.T @ Z)))
     assert_allclose(found["y"][0], [*errors, s2 * np.sqrt(2 / 400)], rtol=1e-4)
+
+
+def _textbook(x, y):
+    """The errors of a line by the QR decomposition of its columns about their means."""
+    count, means = len(y), x.mean(axis=0)
+    Q, R = np.linalg.qr(x - means)
+    slopes = np.linalg.solve(R, Q.T @ (y - y.mean()))
+    s2 = np.mean((y - y.mean() - (x - means) @ slopes) ** 2)
+    inverse = np.linalg.inv(R)
+    at_zero = 1.0 / count + np.sum((inverse.T @ means) ** 2)
+    return np.sqrt([s2 * at_zero, *s2 * (inverse**2).sum(axis=1), 2.0 * s2**2 / count])
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e-3, 1.0, 1e3, 1e6])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_complete_lines_have_the_textbook_errors_in_any_units(unit, offset):
+    rng = np.random.default_rng(1)
+    x = (rng.normal(size=(300, 2)) + offset) * [unit, 1.0 / unit]
+    y = (x @ [2.0 / unit, unit] + rng.normal(size=300)) * unit**2
+    frame = {"u": x[:, 0], "v": x[:, 1], "y": y}
+    found = standard_errors(fit(DAG.parse("u -> y; v -> y"), frame).model, frame)
+    assert found.is_identified
+    assert_allclose(found["y"][0], _textbook(x, y), rtol=1e-5)
+
+
+def test_complete_lines_have_the_textbook_errors_where_parents_are_almost_collinear():
+    rng = np.random.default_rng(2)
+    u = rng.normal(size=500)
+    x = np.column_stack([u, u + 1e-4 * rng.normal(size=500)])
+    y = x.sum(axis=1) + rng.normal(size=500)
+    frame = {"u": x[:, 0], "v": x[:, 1], "y": y}
+    found = standard_errors(fit(DAG.parse("u -> y; v -> y"), frame).model, frame)
+    assert_allclose(found["y"][0], _textbook(x, y), rtol=1e-5)
+
+
+def _with_gaps(unit, rows=200):
+    rng = np.random.default_rng(5)
+    d = rng.integers(0, 2, rows)
+    u = rng.normal(1.0, 1.0, rows) * unit
+    y = (u / unit + d + rng.normal(size=rows)) / unit
+    gaps = rng.random(rows) < 0.3
+    return {"d": d, "u": np.where(gaps, np.nan, u), "y": y}
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e-3, 1e6])
+def test_units_do_not_matter_with_gaps(unit):
+    def errors(unit):
+        frame = _with_gaps(unit)
+        model = fit(DAG.parse("d -> y; u -> y"), frame, EM(), until=Until(steps=300, tolerance=1e-13)).model
+        return standard_errors(model, frame)
+
+    here, there = errors(1.0), errors(unit)
+    assert here.is_identified
+    assert there.is_identified
+    assert_allclose(there["u"], here["u"] * [unit, unit**2], rtol=1e-4)
+    assert_allclose(there["y"], here["y"] * [1 / unit, 1 / unit**2, 1 / unit**2], rtol=1e-4)
+    assert_allclose(there.missing, here.missing, atol=1e-5)
+
+
+def test_what_no_row_tells_is_infinite():
+    d, y = Discrete("d", 3), Real("y")
+    line = LinearGaussian(y, intercept=[0.0, 5.0, 9.0], covariance=[1.0, 2.0, 3.0], by=d)
+    net = BayesNet(TableCPD(d, [0.5, 0.5, 0.0]), line)
+    rows = net.sample(100, seed=1)
+    found = standard_errors(net, rows)
+    assert np.isinf(found["y"][2]).all()
+    assert_allclose(found["y"][:2, 0], np.sqrt(line.covariance[:2, 0, 0] / np.bincount(rows.codes("d"))[:2]), rtol=0.1)
+    assert found.num_unknown == 2
+
+
+def test_collinear_parents_are_not_determined():
+    rng = np.random.default_rng(4)
+    u = rng.normal(size=100)
+    frame = {"u": u, "v": 2.0 * u, "y": u + rng.normal(size=100)}
+    net = BayesNet(
+        *fit(DAG.parse("u; v"), {"u": u, "v": 2.0 * u}).model.cpds,
+        LinearGaussian(Real("y"), coefficients=[0.2, 0.4], covariance=1.0, given=[Real("u"), Real("v")]),
+    )
+    found = standard_errors(net, frame)
+    assert np.isinf(found["y"][0, 1:3]).all()
+    assert np.isfinite(found["y"][0, [0, 3]]).all()
+    assert found.num_unknown == 1
 
 
 def test_missing_cells_widen_them_as_a_numeric_hessian_says():

@@ -29,6 +29,9 @@ DEPENDENT = 1e-12
 COPIED = 1e-14
 """A singular value that rounding alone leaves of a parent that others determine."""
 
+SETTLED = 1e-13
+"""An eigenvalue of mean squares of unit diagonal at or below which a direction holds only rounding."""
+
 EPSILON = float(np.finfo(np.float64).eps)
 
 NEAR = 1e-6
@@ -188,6 +191,20 @@ def relative_error(
     whole = np.maximum(np.abs(intercept), child)
     shares = np.concatenate([moved / np.where(size > 0, size, 1.0), [ends / np.where(whole > 0, whole, 1.0)]])
     return 1.0 if is_lost else min(1.0, float(shares.max()))
+
+
+def inverse_root(squares: Floats) -> Floats:
+    r"""A matrix $T$ with $T^\top S T = I$ for mean squares $S$, whatever their units.
+
+    Directions in which there is nothing but rounding keep the units of the columns.
+
+    >>> inverse_root(np.array([[1.0, 0.0], [0.0, 25.0]])).tolist()
+    [[1.0, 0.0], [0.0, 0.2]]
+    """
+    size = np.sqrt(np.diagonal(squares))
+    size = np.where(size > 0, size, 1.0)
+    values, vectors = np.linalg.eigh(squares / np.outer(size, size))
+    return np.asarray(vectors / size[:, None] / np.sqrt(np.where(values > SETTLED, values, 1.0)))
 
 
 def residual_products(products: Floats, slope: Floats) -> Floats:

@@ -44,8 +44,8 @@ def root_of(owner: str, matrix: Floats) -> Floats:
 def upper_root(root: Floats) -> Floats:
     r"""The upper triangular root of $R^\top R$, without the products.
 
-    >>> upper_root(np.array([[0.0, 2.0], [1.0, 0.0]])).tolist()
-    [[1.0, 0.0], [0.0, 2.0]]
+    >>> (upper_root(np.array([[0.0, 2.0], [1.0, 1.0]])) + 0.0).tolist()
+    [[1.0, 1.0], [0.0, 2.0]]
     """
     return with_positive_diagonal(np.asarray(np.linalg.qr(root, mode="r")))
 

@@ -3,8 +3,10 @@ r"""Observed information and standard errors: how well incomplete rows determine
 $$I(\hat\theta) = -\frac{\partial^2 \log P(\mathcal D \mid \theta)}{\partial \theta\, \partial \theta^\top}, \qquad
 \text{Cov}(\hat\theta) \approx I(\hat\theta)^{-1}$$
 
-The slope is exact (one E-step), its derivative by central differences. The information of completed
-rows less that of these rows is the missing information; its largest share is the rate at which EM converges.
+The slope is exact (one E-step), its derivative by central differences, with steps that matter about as much to a row
+whatever the units of the columns. The information of completed rows less that of these rows is the missing information;
+its largest share is the rate at which EM converges. A direction in which these rows hold almost none of the information
+of completed ones, or of which neither knows anything, is undetermined.
 
 Reference: Louis (1982); Oakes (1999); Koller & Friedman, section 19.2.
 """
@@ -34,10 +36,13 @@ from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
 STEP = 1e-4
-"""The step of the central differences."""
+"""The step of the central differences, in units that matter about as much to a row as a standard deviation."""
 
 SINGULAR = 1e-7
-"""The information relative to its largest eigenvalue below which a direction is undetermined."""
+"""The share of the information of completed rows at or below which a direction is undetermined."""
+
+VISIBLE = 1e-5
+"""The share of a parameter's change at or below which a direction does not move it."""
 
 BORDER = 1e-12
 """The distance from zero or one within which a probability is on the boundary."""
@@ -132,17 +137,19 @@ def standard_errors(
     x = vector.pack(model)
     if len(x) > LARGEST:
         raise TooLarge(f"{len(x):,} parameters take as many pairs of E-steps; at most {LARGEST:,} are allowed.")
-    observed = _symmetric(-_derivative(lambda at: _slope(expectation, vector, at), x))
     stats = expectation.expect(model).statistics
-    nothing = (None,) * len(stats)
-    complete = _symmetric(-_derivative(lambda at: vector.slope(vector.unpack(at), stats, nothing), x))
-    natural = _derivative(lambda at: _flat(vector.written(vector.unpack(at))), x)
-    errors, unknown = _errors(observed, complete, natural)
+    units, nothing = vector.units(model, stats), (None,) * len(stats)
+    seen = _information(lambda at: _slope(expectation, vector, at), x, units)
+    whole = _information(lambda at: vector.slope(vector.unpack(at), stats, nothing), x, units)
+    natural = _derivative(lambda at: _flat(vector.written(vector.unpack(at))), x, units)
+    scale = _scale(whole)
+    observed, complete = (found * np.outer(scale, scale) for found in (seen, whole))
+    errors, unknown = _errors(observed, natural * scale)
     errors[_on_border(vector, model)] = np.nan
     return StandardErrorsResult(
         model,
         _by_child(vector, model, errors),
-        information=observed,
+        information=_in_coordinates(seen, units),
         missing=_missing(observed, complete),
         num_unknown=unknown,
         method=expectation.engine.method,
@@ -156,14 +163,28 @@ def _slope(expectation: Expectation, vector: ParameterVector, x: Floats) -> Floa
     return vector.slope(model, stats, (None,) * len(stats))
 
 
-def _derivative(function: Callable[[Floats], Floats], x: Floats) -> Floats:
-    """The Jacobian by central differences, one column per coordinate."""
-    columns = []
-    for i in range(len(x)):
-        step = np.zeros(len(x))
-        step[i] = STEP
-        columns.append((function(x + step) - function(x - step)) / (2.0 * STEP))
+def _derivative(function: Callable[[Floats], Floats], x: Floats, units: Floats) -> Floats:
+    """The Jacobian by central differences, one column per unit."""
+    columns = [(function(x + step) - function(x - step)) / (2.0 * STEP) for step in STEP * units.T]
     return np.stack(columns, axis=1) if columns else np.zeros((0, 0))
+
+
+def _information(slope: Callable[[Floats], Floats], x: Floats, units: Floats) -> Floats:
+    """The negative derivative of the slope, both along the units."""
+    return _symmetric(-units.T @ _derivative(slope, x, units)) if len(x) else np.zeros((0, 0))
+
+
+def _in_coordinates(information: Floats, units: Floats) -> Floats:
+    """Information along the units as that of the coordinates themselves."""
+    half = np.linalg.solve(units.T, information)
+    return _symmetric(np.linalg.solve(units.T, half.T))
+
+
+def _scale(whole: Floats) -> Floats:
+    """The factors that give each unit information one in completed rows; more than those where these hold none."""
+    known = np.diagonal(whole)
+    largest = float(known.max(initial=0.0))
+    return 1.0 / np.sqrt(np.maximum(known, BORDER * largest)) if largest > 0 else np.ones(len(known))
 
 
 def _symmetric(matrix: Floats) -> Floats:
@@ -183,22 +204,22 @@ def _flat(parts: Sequence[Floats]) -> Floats:
     return np.concatenate([np.zeros(0), *(part.reshape(-1) for part in parts)])
 
 
-def _errors(observed: Floats, complete: Floats, natural: Floats) -> tuple[Floats, int]:
+def _errors(observed: Floats, natural: Floats) -> tuple[Floats, int]:
     """The standard errors of the natural parameters, and the number of undetermined directions.
 
-    Directions about which not even completed rows hold information change no parameter, and are not counted.
+    Directions that change no parameter, such as equal additions to all logits of a row, are not counted.
     """
     if not len(observed):
         return np.zeros(len(natural)), 0
-    known, basis = np.linalg.eigh(complete)
-    kept = basis[:, known > SINGULAR * max(float(known.max()), 1e-300)]
+    size = np.sqrt((natural**2).sum(axis=1))
+    moves = natural / np.where(size > 0, size, 1.0)[:, None]
+    _, strength, basis = np.linalg.svd(moves, full_matrices=False)
+    kept = basis[strength > VISIBLE].T
     values, vectors = np.linalg.eigh(kept.T @ observed @ kept)
-    vectors = kept @ vectors
-    good = values > SINGULAR * max(float(values.max(initial=0.0)), 1e-300)
-    spread = natural @ vectors
+    good, spread = values > SINGULAR, moves @ kept @ vectors
     variance = (spread[:, good] ** 2 / values[good]).sum(axis=1)
-    lost = (np.abs(spread[:, ~good]) > 1e-5).any(axis=1)
-    return np.where(lost, np.inf, np.sqrt(variance)), int((~good).sum())
+    lost = (np.abs(spread[:, ~good]) > VISIBLE).any(axis=1)
+    return np.where(lost, np.inf, size * np.sqrt(variance)), int((~good).sum())
 
 
 def _missing(observed: Floats, complete: Floats) -> Floats:
@@ -206,7 +227,7 @@ def _missing(observed: Floats, complete: Floats) -> Floats:
     if not len(observed):
         return np.zeros(0)
     known, basis = np.linalg.eigh(complete)
-    kept = known > SINGULAR * max(float(known.max()), 1e-300)
+    kept = known > SINGULAR
     root = basis[:, kept] / np.sqrt(known[kept])
     return np.sort(1.0 - np.linalg.eigvalsh(root.T @ observed @ root))[::-1]
 

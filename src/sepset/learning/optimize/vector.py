@@ -72,6 +72,14 @@ class ParameterVector:
         rows = zip(self.blocks.firsts(model), statistics, terms, strict=True)
         return _joined(own.curvature(stats, term) for own, stats, term in rows)
 
+    def units(self, model: BayesNet, statistics: FlatStatistics) -> Floats:
+        """Changes of the vector, one per column, that matter about as much to a row of the statistics."""
+        found = np.zeros((int(self.bounds[-1]),) * 2)
+        pairs = zip(self.blocks.firsts(model), statistics, strict=True)
+        for first, last, (own, stats) in zip(self.bounds[:-1], self.bounds[1:], pairs, strict=True):
+            found[first:last, first:last] = own.units(stats)
+        return found
+
     def kinks(self, terms: PriorTerms) -> Floats:
         r"""The sharpness of a Laplace prior's kink at zero along each coordinate: $1 / s$ for weights, else zero.
 
