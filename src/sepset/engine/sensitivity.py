@@ -392,10 +392,11 @@ def _cpd_block(
     if cpd.parameters.weighed is None:
         return _rows_block(problem, cpd, factors, sweeps)
     theta = cpd.parameters.values
-    found = np.zeros((2, len(theta))) if weighed is None else weighed.slopes(cpd, sweeps, problem, factors)
+    is_plain = weighed is None or not sweeps.is_needed(factors)
+    found = np.zeros((2, len(theta))) if is_plain else weighed.slopes(cpd, sweeps, problem, factors)  # type: ignore[union-attr]
     if found is None:
         return None
-    slopes, terms = found if sweeps.is_needed(factors) else 0.0 * found
+    slopes, terms = found
     asked = partial(weighed.asked, cpd) if weighed is not None else None
     source = FreeWeights(cpd.parameters, cpd.child, asked)  # type: ignore[arg-type]  # discrete
     zeros, ones = np.zeros(len(theta)), np.ones(len(theta))
@@ -411,7 +412,7 @@ def _rows_block(problem: Problem, cpd: CPD, factors: Sequence[int], sweeps: Swee
     source = Rows(cpd.parameters, cpd.child, varied.codes)  # type: ignore[arg-type]  # discrete
     if varied.rows.shape[1] == 1 or not len(varied.rows):
         return _block(source, varied.rows[:0], (varied.rows[:0],) * 2, (varied.rows[:0],) * 2, sweeps)
-    if not factors:
+    if not sweeps.reach(factors):
         zeros = np.zeros_like(varied.rows)
         return _block(source, varied.rows, (zeros, zeros), (zeros, zeros), sweeps)
     part, whole = zip(*(sweeps.relative(problem, number) for number in factors), strict=True)

@@ -22,6 +22,9 @@ ENTRIES_PLANNED_OUTRIGHT = 4_000
 VARIABLES_ALWAYS_PLANNED = 20_000
 """Variables up to which zeros and target groups are considered: both look at every variable many times."""
 
+SHARE_READ_ALONE = 4
+"""Where a question takes at most one factor in so many, only the values of these are read."""
+
 READS_FOR_GROUPS = 20_000_000
 """Array reads, and variables looked at, of the search for target groups."""
 

@@ -9,7 +9,8 @@ import pytest
 
 import sepset as ss
 from sepset.inference import costs
-from sepset.inference.compiled.store import NEAR_BITS, FactorStore, LateStore, near_one
+from sepset.inference.compiled.store import NEAR_BITS, FactorStore, LateStore, PartialStore, near_one
+from sepset.problem import Problem
 from support.random_models import markov_net, table_net
 
 
@@ -45,6 +46,63 @@ def test_stores_of_many_factors_are_laid_out_before_these_are_read(monkeypatch):
     net = ss.BayesNet(*(ss.TableCPD(v, [0.5, 0.5]) for v in roots), *cpds)
     with pytest.raises(ss.TooLarge, match="largest of the plan's tables"):
         ss.query(net, "r9", given={v.name: 1 for v in last}, method=ss.CliqueTree(memory=2**7))
+
+
+@pytest.mark.parametrize("kind", [table_net, markov_net])
+def test_parts_of_stores_hold_what_the_whole_does(kind):
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        problem = kind(rng).model.problem()
+        whole, late = FactorStore.of(problem), LateStore.waiting(problem)
+        if problem.num_factors:
+            assert late.holding(np.arange(problem.num_factors)) is late
+        part = PartialStore.waiting(problem)
+        known = set()
+        for _ in range(3):
+            numbers = np.flatnonzero(rng.random(problem.num_factors) < 0.4)
+            part.read(numbers)
+            known |= set(numbers.tolist())
+            for n in known:
+                own = slice(*whole.layout.offsets[n : n + 2])
+                np.testing.assert_array_equal(part.values[own], whole.values[own])
+                assert part.exponents[n] == whole.exponents[n]
+        assert not whole.is_safe or part.is_safe
+
+
+def test_factors_beyond_linear_arithmetic_are_known_in_parts():
+    wide, far = ss.Table(ss.Discrete("a"), [1.0, 1e-140]), ss.Table(ss.Discrete("b"), [2.0**-300, 2.0**-301])
+    problem = ss.MarkovNet(wide, far).problem()
+    part = PartialStore.waiting(problem)
+    part.read(np.array([1]))
+    assert part.is_safe
+    assert (part.values[2:] * 2.0 ** float(part.exponents[1])).tolist() == [2.0**-300, 2.0**-301]
+    part.read(np.array([0]))
+    assert not part.is_safe
+
+
+def test_questions_of_large_models_read_the_factors_they_need(monkeypatch):
+    monkeypatch.setattr(costs, "VARIABLES_ALWAYS_PLANNED", 3)
+    rng = np.random.default_rng(0)
+    v = [ss.Discrete(f"v{i}") for i in range(60)]
+    cpds = [ss.TableCPD(u, rng.dirichlet([1.0, 1.0], (2,) * (i % 3)), given=v[i - i % 3 : i]) for i, u in enumerate(v)]
+    net, read = ss.BayesNet(*cpds), []
+    of_all = Problem.factor
+
+    def counted(self, number):
+        if self.num_factors == len(v):
+            read.append(number)
+        return of_all(self, number)
+
+    monkeypatch.setattr(Problem, "factor", counted)
+    engine = ss.prepare(net)
+    for name, given in [("v5", {}), ("v4", {"v5": 1}), ("v8", {"v7": 0})]:
+        parts = ss.BayesNet(*[cpds[i] for i in range(60) if i // 3 == int(name[1:]) // 3])
+        expected = ss.query(parts, name, given=given, method=ss.VariableElimination())
+        assert engine.query(name, given=given).values == pytest.approx(expected.values, rel=1e-12)
+    assert set(read) == set(range(3, 9))
+    effects = engine.sensitivity("v5", state=1)
+    assert set(read) == set(range(3, 9))
+    assert {one.child for one in effects} == {"v3", "v4", "v5"}
 
 
 def test_scopes_as_compressed_rows():

@@ -45,6 +45,10 @@ class Sweeps:
         """Whether the target depends on some of these factors."""
         return self.needed is None or not self.needed.isdisjoint(factors)
 
+    def reach(self, factors: Sequence[int]) -> bool:
+        """Whether some of these factors is not barren."""
+        return any(number in one.parts for one in (self.part, self.whole) for number in factors)
+
     def relative(self, problem: Problem, number: int) -> Iterator[Floats]:
         """The derivatives of the part and of the whole with respect to one factor; zeros if it is barren."""
         for gradient in (self.part, self.whole):

@@ -352,10 +352,11 @@ class TableEngine:
         settings = self.compiler.planner.settings
         is_long = question.program.work >= costs.WORK_FOR_SUPPORTS or settings.zeros == "sparse"
         supports = self.compiler.supports if is_long else None
-        return run(question, values, found, supports, threads=settings.threads)
+        return run(question, values.holding(question.numbers), found, supports, threads=settings.threads)
 
     def _run_tensors(self, question: Question, evidence: Evidence) -> TensorRun:
         values, found = self.within(question.states, evidence)
+        values = values.holding(question.numbers)
         return run_tensors(question, values, found, threads=self.compiler.planner.settings.threads)
 
     def within(self, states: States | None, evidence: Evidence) -> tuple[FactorValues, Evidence]:

@@ -116,7 +116,7 @@ class Derivatives:
         Reference: Darwiche (2003), A differential approach to inference in Bayesian networks.
         """
         question = self.question(evidence)
-        with run_tensors(question, self._values, evidence) as run:
+        with run_tensors(question, self._values.holding(question.numbers), evidence) as run:
             return self._read(run, evidence, numbers)
 
     def question(self, evidence: Evidence) -> Question:

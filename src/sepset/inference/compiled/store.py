@@ -6,11 +6,12 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats, Ints
+from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.cache import Slot
 from sepset.base.frozen import fill
 from sepset.base.lazy import lazy
@@ -152,6 +153,10 @@ class FactorStore:
         """The number of factors."""
         return len(self.exponents)
 
+    def holding(self, numbers: Ints) -> FactorStore:
+        """A store with the values of at least these factors."""
+        return self
+
 
 class LateStore(FactorStore):
     """The store of many factors, whose values are read when they are asked for; a plan needs its layout alone."""
@@ -187,6 +192,56 @@ class LateStore(FactorStore):
         """Whether some entries are zero."""
         return self._whole.has_zeros
 
+    def holding(self, numbers: Ints) -> FactorStore:
+        """This store, or one that holds the values of these factors if they are few and the others are not read yet."""
+        if "_whole" in self.__dict__ or costs.SHARE_READ_ALONE * len(numbers) > len(self.layout.offsets):
+            return self
+        self._partial.read(numbers)
+        return self._partial
+
+    @lazy
+    def _partial(self) -> PartialStore:
+        return PartialStore.waiting(self._problem)
+
+
+class PartialStore(FactorStore):
+    """The values of those factors that were asked for, in the places where the store of all has them."""
+
+    _problem: Problem
+    _is_read: Bools
+    _reading: Lock
+
+    @classmethod
+    def waiting(cls, problem: Problem) -> PartialStore:
+        """The store of a problem, in which nothing is read yet."""
+        layout = Layout.of_problem(problem)
+        made = cls(np.zeros(layout.offsets[-1]), layout, np.zeros(len(layout.offsets) - 1, np.int64), True, False)
+        return fill(made, _problem=problem, _reading=Lock(), _is_read=np.zeros(made.num_factors, np.bool_))
+
+    def read(self, numbers: Ints) -> None:
+        """Lay out the values of these factors."""
+        with self._reading:
+            new = numbers[~self._is_read[numbers]]
+            if not len(new):
+                return
+            factors = list[Factor]()
+            for number in new.tolist():
+                require_time()
+                factors.append(self._problem.factor(number))
+            start, members = self._problem.scopes
+            num, part = np.diff(start)[new], _tables(factors)
+            scopes = np.append(0, num.cumsum()), members[_spans(start[new], num)]
+            cards = self._problem.variables.cards
+            _, shifts, is_safe, has_zeros = stores.settle(part.values, *scopes, cards, NEAR_BITS, SAFE_BITS)
+            sizes = np.diff(self.layout.offsets)[new]
+            moved = shifts if len(shifts) else np.zeros_like(sizes)
+            self.values[_spans(self.layout.offsets[:-1][new], sizes)] = np.ldexp(part.values, -np.repeat(moved, sizes))
+            self.exponents[new] = part.exponents + moved
+            is_read = self._is_read.copy()
+            is_read[new] = True
+            is_safe = self.is_safe and is_safe and part.is_linear
+            fill(self, is_safe=is_safe, has_zeros=self.has_zeros or has_zeros, _is_read=is_read)
+
 
 STORE: Slot[FactorStore] = Slot("the values of every factor")
 LOGS: Slot[Floats] = Slot("the logarithms of the values of every factor")
@@ -205,6 +260,11 @@ class FactorValues:
     problem: Problem
     store: FactorStore
     cells: Ints | None = None
+
+    def holding(self, numbers: Ints) -> FactorValues:
+        """The values of at least these factors."""
+        store = self.store.holding(numbers)
+        return self if store is self.store else replace(self, store=store)
 
     @lazy
     def logs(self) -> Floats:
@@ -256,6 +316,11 @@ def _parts(problem: Problem) -> list[Part]:
             parts += [_tables(waiting), whole]
             waiting = []
     return [*parts, _tables(waiting)] if waiting else parts
+
+
+def _spans(starts: Ints, sizes: Ints) -> Ints:
+    """All places of some spans, one span after the other."""
+    return np.asarray(np.arange(sizes.sum()) + np.repeat(starts - sizes.cumsum() + sizes, sizes))
 
 
 def _joined(parts: Sequence[Part]) -> Part:
