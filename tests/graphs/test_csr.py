@@ -11,6 +11,7 @@ from sepset.graphs.csr import (
     components,
     csr,
     cycle,
+    has_large_core,
     id_pairs,
     owners,
     pairs_within_rows,
@@ -82,3 +83,35 @@ def test_components_are_sorted_groups():
     assert components(both) == [[0, 3], [1, 4], [2]]
     assert owners(components(both)).tolist() == [0, 1, 2, 0, 1]
     assert components(csr(*columns([]), 0)) == []
+
+
+@given(st.integers(1, 6), pairs, st.lists(st.integers(1, 4), min_size=6, max_size=6), st.floats(0, 10))
+def test_a_large_core_is_in_every_elimination_order(num, edges, cards, most):
+    neighbors = {v: set() for v in range(num)}
+    for a, b in edges:
+        if a != b and max(a, b) < num:
+            neighbors[a].add(b)
+            neighbors[b].add(a)
+    rows = csr(*columns([(a, b) for a in neighbors for b in sorted(neighbors[a])]), num)
+    logs = np.log2(cards[:num])
+
+    def largest(order):
+        left = {v: set(own) for v, own in neighbors.items()}
+        for v in order:
+            own = left.pop(v)
+            yield logs[v] + sum(logs[list(own)])
+            for u in own:
+                left[u] = (left[u] | own) - {u, v}
+
+    least = min(max(largest(order)) for order in itertools.permutations(range(num)))
+    if has_large_core(*rows, logs, most):
+        assert least > most
+    if num == len(set(map(len, neighbors.values()))) == 1:
+        assert has_large_core(*rows, logs, most) == (logs[0] > most)
+
+
+def test_the_core_of_a_complete_graph_is_all_of_it():
+    n = 40
+    rows = csr(*columns([(a, b) for a in range(n) for b in range(n) if a != b]), n)
+    assert has_large_core(*rows, np.ones(n), 39.5)
+    assert not has_large_core(*rows, np.ones(n), 40.0)

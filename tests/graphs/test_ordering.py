@@ -275,6 +275,18 @@ def test_only_a_part_of_a_large_graph_is_ordered_before_it_is_refused(side, monk
     assert ordered == [costs.PARTS_OF_LARGE_GRAPH[0]]
 
 
+def test_a_dense_part_is_refused_before_it_is_ordered(monkeypatch):
+    n, num = costs.TIMES_OF_PART * costs.PARTS_OF_LARGE_GRAPH[0], 300
+    rng = np.random.default_rng(0)
+    a, b = np.nonzero(np.triu(rng.random((num, num)) < 0.5, 1))
+    chain = np.arange(num - 1, n)
+    task = task_of_pairs(n, np.append(a, chain[:-1]), np.append(b, chain[1:]), limit=20.0)
+    monkeypatch.setattr("sepset.graphs.ordering._is_swept", None)
+    for method in (MinFill(), Portfolio()):
+        with pytest.raises(TooLarge, match="tables of more than 2\\^30 entries"):
+            method.arrange(task)
+
+
 def test_a_large_graph_with_small_tables_is_not_refused():
     n = 70_000  # a ring: nothing is simplicial, and a part of it is a path
     found = Portfolio(restarts=1).arrange(task_of_pairs(n, np.arange(n), (np.arange(n) + 1) % n, limit=20.0))

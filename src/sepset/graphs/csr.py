@@ -10,12 +10,15 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sepset.base.arraytypes import Int32s, Ints
+from sepset.base.arraytypes import AnyInts, Floats, Int32s, Ints
 from sepset.base.frozen import read_only
 from sepset.errors import ScopeError
 
 CSR: TypeAlias = tuple[Ints, Int32s]
 
+
+ROUNDS_OF_CORE = 20
+"""The rounds in which nodes of small tables are left out of a core, as long as there are such."""
 
 NO_PAIRS: Ints = read_only(np.empty((0, 2), dtype=np.int64))
 
@@ -201,3 +204,27 @@ def by_cardinality(rows: tuple[list[int], list[int]], members: list[int], seen: 
                     buckets.append([])
                 heappush(buckets[seen[u]], u)
     return found
+
+
+def has_large_core(indptr: Ints, indices: AnyInts, logs: Floats, most: float) -> bool:
+    """Whether some nodes each make, with their neighbors among them, a table of more than two to the power `most`
+    entries: then so does the first of them in any elimination order. A few rounds look for them.
+
+    Args:
+        indptr, indices: the neighbors of each node as compressed rows.
+        logs: log2 of the number of states of each node.
+
+    >>> cycle = np.arange(0, 9, 2), np.array([1, 3, 0, 2, 1, 3, 0, 2])
+    >>> [has_large_core(*cycle, np.ones(4), most) for most in (2.0, 3.0)]
+    [True, False]
+    """
+    is_kept = np.ones(len(logs), np.bool_)
+    rows = np.repeat(np.arange(len(logs)), np.diff(indptr))
+    for _ in range(ROUNDS_OF_CORE):
+        is_both = is_kept[rows] & is_kept[indices]
+        sizes = logs + np.bincount(rows[is_both], logs[indices[is_both]], minlength=len(logs))
+        is_small = is_kept & (sizes <= most)
+        if not is_small.any():
+            return bool(is_kept.any())
+        is_kept &= ~is_small
+    return False

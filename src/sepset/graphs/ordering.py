@@ -10,7 +10,6 @@ import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -24,7 +23,7 @@ from sepset.base.threads import NEVER, interruptible
 from sepset.errors import ModelError, ScopeError, TooLarge
 from sepset.graphs import costs
 from sepset.graphs.base import name_of
-from sepset.graphs.csr import by_cardinality, near_hub
+from sepset.graphs.csr import by_cardinality, has_large_core, near_hub
 from sepset.graphs.elimination import Cards, GraphElimination, card_list, checked_order, eliminated
 from sepset.graphs.graph import Graph, Node, Nodes, UndirectedGraph
 from sepset.graphs.kinds import undirected
@@ -533,13 +532,10 @@ def _without(task: OrderingTask, gone: Ints) -> tuple[OrderingTask, Ints]:
 
     kept, indptr, indices = without_nodes(task.indptr, task.indices, gone)
     names = Names(task.nodes.__getitem__, kept)
-    along = None if task.along is None else partial(_taken, task.along, kept)
+    known = task.along
+    along = None if known is None else lambda: known()[kept]
     rows: dict[str, Any] = {"indptr": indptr, "indices": indices, "along": along}
     return replace(task, nodes=names, cards=task.cards[kept], group=task.group[kept], **rows), kept
-
-
-def _taken(ranks: Callable[[], Floats], kept: Ints) -> Floats:
-    return ranks()[kept]
 
 
 def refuse_hopeless(task: OrderingTask) -> None:
@@ -564,6 +560,8 @@ def _refuse_parts(task: OrderingTask) -> None:
     for size in costs.PARTS_OF_LARGE_GRAPH:
         if len(task) >= costs.TIMES_OF_PART * size:
             part = replace(_ball(task, size), patience=1)
+            if has_large_core(part.indptr, part.indices, part.logs, part.hopeless):
+                raise hopeless(part, tried=0)
             if not _is_swept(part):
                 _greedy(part, part.cards, part.logs, (1.0, 0.0))
 

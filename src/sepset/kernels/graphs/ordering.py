@@ -64,7 +64,7 @@ def greedy_order(
     pool = _copy_rows(indptr, indices, rows)
     sums = np.empty((3, n), np.float64)
     mark = np.empty((2, n), np.int64)
-    _start_sums(pool, rows, weight, logs, sums, mark)
+    _start_sums(pool, rows, weight, logs, sums, mark, cancel)
     half = 1
     while half < n:
         half *= 2
@@ -78,15 +78,17 @@ def greedy_order(
     spent, most = 0.0, power(limit)
     for step in range(n):
         v = tree[1]
+        if cancel[0]:
+            return order[:step], np.inf, touched[n + 1]
         if sums[0, v] > 0.5:
             spent += power(logs[v] + sums[2, v])
-            if cancel[0] or (spent > most and touched[n + 1] >= patience):
+            if spent > most and touched[n + 1] >= patience:
                 return order[:step], np.inf, touched[n + 1]
         order[step] = v
         touched[n] = 0
         stamp = _detach(pool, rows, v, weight, logs, sums, mark, stamp, touched)
         if sums[0, v] > 0.5:
-            pool, stamp = _connect(pool, rows, v, weight, logs, sums, mark, stamp, touched)
+            pool, stamp = _connect(pool, rows, v, weight, logs, sums, mark, stamp, touched, cancel)
         tree[half + v] = -1
         _replay(tree, half + v, rank)
         for i in range(touched[n]):
@@ -214,10 +216,13 @@ def _make_room(pool: Int32s, rows: Ints, a: int) -> Int32s:
 
 
 @kernel(inline=True)
-def _start_sums(pool: Int32s, rows: Ints, weight: Floats, logs: Floats, sums: Floats, mark: Ints) -> None:
+def _start_sums(
+    pool: Int32s, rows: Ints, weight: Floats, logs: Floats, sums: Floats, mark: Ints, cancel: Bytes
+) -> None:
     """Initialize the sums: missing pairs are all pairs, by the square of the sum, minus the present ones.
 
-    A present pair is a triangle: it is counted at its node of largest degree, from that of smallest degree.
+    A present pair is a triangle: it is counted at its node of largest degree, from that of smallest degree. If the pass
+    is canceled the sums are too large.
     """
     n = mark.shape[1]
     for v in range(n):
@@ -233,6 +238,8 @@ def _start_sums(pool: Int32s, rows: Ints, weight: Floats, logs: Floats, sums: Fl
         sums[1, v] = total
         sums[2, v] = logged
     for v in range(n):
+        if cancel[0]:
+            break
         for i in range(rows[0, v], rows[0, v] + rows[1, v]):
             if _is_smaller(rows, pool[0, i], v):
                 mark[0, pool[0, i]] = v
@@ -357,12 +364,16 @@ def _connect(
     mark: Ints,
     stamp: int,
     touched: Ints,
+    cancel: Bytes,
 ) -> tuple[Int32s, int]:
-    """Make the neighbors of v a clique. A fill edge a - b completes a pair for the common neighbors of a and b, and
-    adds to a (and b) the missing pairs of b with those neighbors of a that are not adjacent to b."""
+    """Make the neighbors of v a clique, unless the pass is canceled. A fill edge a - b completes a pair for the common
+    neighbors of a and b, and adds to a (and b) the missing pairs of b with those neighbors of a that are not adjacent
+    to b."""
     first, end = rows[0, v], rows[0, v] + rows[1, v]
     n = mark.shape[1]
     for i in range(first, end):
+        if cancel[0]:
+            break
         a = pool[0, i]
         stamp += 1
         for k in range(rows[0, a], rows[0, a] + rows[1, a]):

@@ -105,7 +105,8 @@ class Truth:
             else:
                 reals[child] = self._real.gap(model, child)
         real = self._in_reals(model, reals, max(math.fsum(gaps), 0.0) + math.fsum(families.values()))
-        order = {cpd.child.name: {**families, **real.families}[cpd.child.name] for cpd in model.cpds}
+        found = {**families, **real.families}
+        order = {cpd.child.name: found[cpd.child.name] for cpd in model.cpds}
         structure = max(math.fsum([*gaps, real.structure]), 0.0)
         return Parts(structure, order, real.error, ROUNDING * math.fsum(map(abs, terms)))
 
