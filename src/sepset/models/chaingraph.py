@@ -16,6 +16,7 @@ import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats
 from sepset.base.checks import generator, whole
+from sepset.base.lazy import lazy
 from sepset.base.memory import row_blocks
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
@@ -27,6 +28,7 @@ from sepset.graphs.graph import DAG, MixedGraph
 from sepset.graphs.pictures.sketch import Sketch
 from sepset.models.bayesnet import BayesNet
 from sepset.models.chaincomponent import ChainComponent, check_parents, owners
+from sepset.models.chainnormalizers import normalize_together
 from sepset.models.factorgraph import FactorGraph
 from sepset.models.markovnet import MarkovNet
 from sepset.models.model import NamedModel, is_cpd
@@ -77,6 +79,12 @@ class ChainGraph(NamedModel):
     _owner: dict[str, ChainComponent]
     _order: tuple[ChainComponent, ...]
 
+    @lazy
+    def _normalized(self) -> tuple[ChainComponent, ...]:
+        """The components, with the normalizers of small ones found together."""
+        normalize_together(self.components)
+        return self.components
+
     def component(self, variable: VariableLike) -> ChainComponent:
         """The chain component of a variable."""
         return self._owner[self[variable].name]
@@ -88,7 +96,7 @@ class ChainGraph(NamedModel):
             data: complete assignments: a dataset, any data frame, a mapping of columns, or one assignment.
         """
         columns, num_rows = complete(data, self.variables)
-        return sum((part.log_probability(columns, num_rows) for part in self.components), np.zeros(num_rows))
+        return sum((part.log_probability(columns, num_rows) for part in self._normalized), np.zeros(num_rows))
 
     def sample(self, num_rows: int, seed: int | np.random.Generator = 0) -> Dataset:
         """Independent complete assignments: components in an ancestral order, each drawn exactly given its parents."""
@@ -103,7 +111,7 @@ class ChainGraph(NamedModel):
 
     def markov_net(self) -> MarkovNet:
         r"""The same distribution as a product of factors with $Z = 1$: the components' own and each $1/Z$."""
-        factors = [f for part in self.components for f in part.all_factors()]
+        factors = [f for part in self._normalized for f in part.all_factors()]
         return MarkovNet(*factors, variables=self.variables.parts, name=self.name)
 
     def bayes_net(self) -> BayesNet:
@@ -126,7 +134,7 @@ class ChainGraph(NamedModel):
         factors, groups = list[Factor](), list[ConditionalGroup]()
         owned = self._places([part.variables for part in self.components])
         given = self._places([part.parents for part in self.components])
-        for part, own, parents in zip(self.components, owned, given, strict=True):
+        for part, own, parents in zip(self._normalized, owned, given, strict=True):
             first = len(factors)
             factors += part.all_factors()
             groups.append(ConditionalGroup(own[0], tuple(parents), tuple(range(first, len(factors))), tuple(own[1:])))
