@@ -94,11 +94,12 @@ def ising(size: int) -> Any:
     import numpy as np
 
     import sepset as ss
+    from sepset.variables.array import Edges
 
-    rng, graph = np.random.default_rng(0), ss.graphs.moralize(network(size).dag)
-    return ss.MarkovNet.ising(
-        {edge: float(w) for edge, w in zip(graph.edges, rng.normal(size=10 * size), strict=False)}
-    )
+    rng, x = np.random.default_rng(0), ss.Discrete.array("x", size, states=(-1, 1))
+    pairs = np.unique(np.sort(rng.integers(0, size, (3 * size, 2)), axis=1), axis=0)
+    edges = Edges(x, pairs[pairs[:, 0] < pairs[:, 1]].astype(np.int32))
+    return ss.MarkovNet.ising(x, rng.normal(size=len(edges)), edges=edges)
 
 
 def parity(size: int) -> Any:
@@ -116,7 +117,7 @@ def parity(size: int) -> Any:
 
 def factor_graph(size: int) -> Any:
     """The factor graph of a random network."""
-    return sparse(size).to_factor_graph()
+    return sparse(size).factor_graph()
 
 
 def hybrid(size: int) -> Any:

@@ -187,3 +187,17 @@ def test_hidden_variables_are_made_when_they_are_read():
         more.id("z")
     with pytest.raises(AttributeError):
         more.nothing
+
+
+def test_elements_of_arrays_are_found_by_their_states():
+    pixel, other = Discrete.array("x", (2, 3)), Discrete.array("x", (2, 3), states=("a", "b"))
+    universe = Universe([Discrete("first"), pixel, Discrete("last")])
+    assert [universe.id(v) for v in pixel] == list(range(1, 7))
+    assert [universe.id(pixel.element(i).name) for i in range(6)] == list(range(1, 7))
+    assert [universe[i] for i in range(1, 7)] == [pixel.element(i) for i in range(6)] == list(pixel)
+    assert [hash(v) for v in pixel] == [hash(Discrete("x", index=v.index)) for v in pixel]
+    assert other[1, 1] not in universe
+    with pytest.raises(ScopeError, match="x"):
+        universe.id(other[1, 1])
+    with pytest.raises(ScopeError):
+        universe.id(Vector("x", 1, index=(1, 1)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import numbers
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ from sepset.base.arraytypes import Int32s
 from sepset.base.checks import whole
 from sepset.base.frozen import Frozen, fill, read_only
 from sepset.errors import ArgumentError, ModelError, ScopeError
-from sepset.variables.variable import Discrete, Domain, State, check_name, short_states
+from sepset.variables.variable import Discrete, Domain, State, check_name, element_of, short_states
 
 
 class VariableArray(Frozen):
@@ -62,16 +63,23 @@ class VariableArray(Frozen):
         """The element at a flat position in C order."""
         if not 0 <= flat < len(self):
             raise ScopeError(f"{self.base} has {len(self)} elements; there is no element {flat}.")
-        return self[tuple(int(i) for i in np.unravel_index(flat, self.shape))]
+        index, rest = list[int](), int(flat)
+        for size in reversed(self.shape):
+            rest, own = divmod(rest, size)
+            index.append(own)
+        return element_of(self.base, tuple(reversed(index)), self.domain)
 
     def __iter__(self) -> Iterator[Discrete]:
-        return (self.element(flat) for flat in range(len(self)))
+        return (element_of(self.base, index, self.domain) for index in itertools.product(*map(range, self.shape)))
 
     def position(self, index: tuple[int, ...]) -> int | None:
         """The flat position of an index, or None if it is outside the array."""
         if len(index) != len(self.shape) or not all(0 <= i < n for i, n in zip(index, self.shape, strict=True)):
             return None
-        return int(np.ravel_multi_index(index, self.shape)) if index else 0
+        flat = 0
+        for i, n in zip(index, self.shape, strict=True):
+            flat = flat * n + int(i)
+        return flat
 
     def grid_edges(self, connectivity: int = 1) -> Edges:
         """The pairs of neighboring elements: along each axis, or with `connectivity=2` also along plane diagonals.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
@@ -46,7 +47,7 @@ class Universe(TakesNames, Sequence[Discrete | Vector]):
         self._arrays: dict[str, tuple[VariableArray, int]] = {}
         self._is_flat = SINGLE.issuperset(map(type, self.parts))
         if self._is_flat:
-            self._offsets = np.arange(len(self.parts) + 1)
+            self._offsets: Sequence[int] = range(len(self.parts) + 1)
             self._length = len(self.parts)
             self._single |= {part.name: i for i, part in enumerate(self.parts)}  # type: ignore[union-attr]  # no array
         if len(self._single) < len(self.parts):
@@ -56,10 +57,10 @@ class Universe(TakesNames, Sequence[Discrete | Vector]):
         """The position of each name, where some parts are arrays or wrong."""
         self._single.clear()
         sizes = [len(p) if isinstance(p, VariableArray) else 1 for p in self.parts]
-        self._offsets = np.array([0, *itertools.accumulate(sizes)], np.int64)
-        self._length = int(self._offsets[-1])
+        self._offsets = [0, *itertools.accumulate(sizes)]
+        self._length = self._offsets[-1]
         self._is_flat = not any(isinstance(p, VariableArray) for p in self.parts)
-        for part, offset in zip(self.parts, self._offsets.tolist(), strict=False):
+        for part, offset in zip(self.parts, self._offsets, strict=False):
             self._register(part, offset)
         self._refuse_shadowed()
 
@@ -74,7 +75,7 @@ class Universe(TakesNames, Sequence[Discrete | Vector]):
                 f"A variable was expected; found {brief(part)}. Use Discrete, Real, Vector or Discrete.array."
             )
         if part.name in self._single:
-            other = self.parts[int(np.searchsorted(self._offsets, self._single[part.name], "right")) - 1]
+            other = self.parts[bisect_right(self._offsets, self._single[part.name]) - 1]
             raise ScopeError(_clash(part, other))
         self._single[part.name] = offset
 
@@ -113,9 +114,9 @@ class Universe(TakesNames, Sequence[Discrete | Vector]):
         position = int(key) + len(self) if key < 0 else int(key)
         if not 0 <= position < len(self):
             raise IndexError(f"There are {len(self)} variables; no position {key}.")
-        which = int(np.searchsorted(self._offsets, position, "right")) - 1
+        which = bisect_right(self._offsets, position) - 1
         part = self.parts[which]
-        return part.element(position - int(self._offsets[which])) if isinstance(part, VariableArray) else part
+        return part.element(position - self._offsets[which]) if isinstance(part, VariableArray) else part
 
     def __iter__(self) -> Iterator[Discrete | Vector]:
         if self._is_flat:
@@ -128,7 +129,7 @@ class Universe(TakesNames, Sequence[Discrete | Vector]):
         if not isinstance(item, Discrete | Vector):
             return False
         found = self._find_structured(item)
-        return found is not None and (self[found] is item or self[found] == item)
+        return found is not None and self._is_at(item, found)
 
     @often
     def named(self, variable: VariableLike) -> Discrete | Vector:
@@ -156,10 +157,16 @@ class Universe(TakesNames, Sequence[Discrete | Vector]):
             raise ScopeError(
                 f"Unknown variable {variable.name!r}.{nearest(variable.name, self._suggestions())}{self._hint()}"
             )
-        own = self[found]
-        if own is not variable and own != variable:
-            raise ScopeError(_clash(variable, own))
+        if not self._is_at(variable, found):
+            raise ScopeError(_clash(variable, self[found]))
         return found
+
+    def _is_at(self, variable: Discrete | Vector, place: int) -> bool:
+        """Whether a variable is the one at the place that its name has; elements of arrays are not made for that."""
+        if self._is_element(variable):
+            return isinstance(variable, Discrete) and variable.domain == self._arrays[variable.base][0].domain
+        own = self[place]
+        return own is variable or own == variable
 
     def _find_state(self, name: str, state: str) -> tuple[int, int] | None:
         """Position and code if both arguments are strings and found directly, the usual case; else None.
@@ -228,9 +235,13 @@ class Universe(TakesNames, Sequence[Discrete | Vector]):
         return self._position(base, index)
 
     def _find_structured(self, variable: Discrete | Vector) -> int | None:
-        if variable.index and not (variable.lag or variable.part) and variable.base in self._arrays:
+        if self._is_element(variable):
             return self._position(variable.base, variable.index)
         return self._single.get(variable.name)
+
+    def _is_element(self, variable: Discrete | Vector) -> bool:
+        """Whether a variable has a name of an element of an array."""
+        return bool(variable.index) and not (variable.lag or variable.part) and variable.base in self._arrays
 
     def _position(self, base: str, index: tuple[int, ...]) -> int | None:
         array, offset = self._arrays[base]
@@ -358,6 +369,10 @@ class ExtendedUniverse(Universe, inner=True):
 
     def _find_structured(self, variable: Discrete | Vector) -> int | None:
         return self._find(variable.name)
+
+    def _is_element(self, variable: Discrete | Vector) -> bool:
+        """No: a network has no arrays."""
+        return False
 
     def __reduce__(self) -> tuple[object, ...]:
         return Universe, (self.parts,)
