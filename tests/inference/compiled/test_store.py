@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -100,6 +102,8 @@ def test_questions_of_large_models_read_the_factors_they_need(monkeypatch):
         expected = ss.query(parts, name, given=given, method=ss.VariableElimination())
         assert engine.query(name, given=given).values == pytest.approx(expected.values, rel=1e-12)
     assert set(read) == set(range(3, 9))
+    for copied in (pickle.loads(pickle.dumps(engine)), copy.deepcopy(engine)):
+        assert copied.query("v5").values == pytest.approx(engine.query("v5").values, rel=1e-12)
     effects = engine.sensitivity("v5", state=1)
     assert set(read) == set(range(3, 9))
     assert {one.child for one in effects} == {"v3", "v4", "v5"}

@@ -218,6 +218,10 @@ class PartialStore(FactorStore):
         made = cls(np.zeros(layout.offsets[-1]), layout, np.zeros(len(layout.offsets) - 1, np.int64), True, False)
         return fill(made, _problem=problem, _reading=Lock(), _is_read=np.zeros(made.num_factors, np.bool_))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickled empty: values are read again when they are needed."""
+        return PartialStore.waiting, (self._problem,)
+
     def read(self, numbers: Ints) -> None:
         """Lay out the values of these factors."""
         with self._reading:
