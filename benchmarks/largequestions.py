@@ -391,10 +391,8 @@ def survey(kind: str, size: int, names: Sequence[str]) -> Iterator[str]:
             own = pickle.loads(model if large else small)
             question = _question(name, own)
             gc.collect()
-            gc.freeze()
             yield f"{kind:14s} {name:18s} (small)" if not large else f"{kind:14s} {name:18s} asked"
             line = _timed(question, own)
-            gc.unfreeze()
         yield f"{kind:14s} {name:18s} {line}"
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import time
 
 import pytest
 
@@ -23,3 +25,40 @@ def test_a_system_that_does_not_say_has_room(monkeypatch):
 
     monkeypatch.setattr(os, "sysconf", unknown)
     assert memory.machine_memory() == memory.UNKNOWN
+
+
+@pytest.fixture
+def collecting():
+    assert gc.isenabled()
+    yield
+    memory.resume_collection()
+    gc.enable()
+
+
+def test_a_pause_of_the_collector_ends(collecting):
+    memory.pause_collection(0.05)
+    memory.pause_collection(1e6)  # of no effect while there is one
+    assert not gc.isenabled()
+    for _ in range(6000):
+        if gc.isenabled():
+            break
+        time.sleep(0.01)
+    assert gc.isenabled()
+
+
+def test_a_collector_that_is_off_stays_so(collecting):
+    gc.disable()
+    memory.pause_collection(0.0)
+    time.sleep(0.05)
+    assert not gc.isenabled()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork")  # a warning that there are threads
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no forks")
+def test_a_forked_process_collects(collecting):
+    memory.pause_collection(1e6)
+    child = os.fork()
+    if not child:
+        os._exit(0 if gc.isenabled() else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert not gc.isenabled()

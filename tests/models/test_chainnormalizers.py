@@ -87,7 +87,7 @@ def test_few_sparse_and_impossible_ones_are_left():
 
 
 def test_a_chain_graph_of_many_components_eliminates_none(monkeypatch):
-    monkeypatch.setattr(ChainComponent, "_eliminated", None)
+    monkeypatch.setattr(Table, "eliminate", None)
     rng = np.random.default_rng(2)
     v = [ss.Discrete(f"v{i}") for i in range(40)]
     parts = [ChainComponent(v[0], Table(v[0], [1.0, 3.0]))]

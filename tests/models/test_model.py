@@ -12,6 +12,7 @@ from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.gaussian import CanonicalGaussian
 from sepset.factors.table import Table
+from sepset.models import model as model_module
 from sepset.models.bayesnet import BayesNet
 from sepset.models.markovnet import MarkovNet
 from sepset.models.model import Model, is_cpd, is_factor, offers
@@ -103,3 +104,15 @@ def test_models_of_other_kinds_or_numbers_differ():
     assert net == ss.BayesNet(*reversed(net.cpds))
     assert net == ss.BayesNet(*net.cpds, name="another", notes=["a note"])
     assert net != net.with_cpds(ss.TableCPD(net.cpd("a").child, [0.5, 0.5]))
+
+
+def test_the_collector_pauses_when_a_large_problem_is_made(monkeypatch):
+    seconds = []
+    monkeypatch.setattr(model_module, "LARGE", 3)
+    monkeypatch.setattr(model_module, "pause_collection", seconds.append)
+    small, large = (ss.BayesNet(*(ss.TableCPD(ss.Discrete(f"v{i}"), [0.5, 0.5]) for i in range(n))) for n in (2, 3))
+    small.problem()
+    assert not seconds
+    large.problem()
+    large.problem()
+    assert seconds == [model_module.SECONDS_OF_PAUSE]

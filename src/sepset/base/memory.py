@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import threading
 from collections.abc import Iterator
 
 import numpy as np
@@ -101,3 +102,34 @@ def uncollected() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+def pause_collection(seconds: float) -> None:
+    """For so many seconds Python does not look for cycles of garbage, unless it was told not to at all.
+
+    A look at all that a program with a very large model holds takes seconds, in the middle of a question.
+
+    >>> pause_collection(0.01), gc.isenabled()
+    (None, False)
+    """
+    if gc.isenabled():
+        timer = threading.Timer(seconds, resume_collection)
+        timer.daemon = True
+        _PAUSES.append(timer)
+        gc.disable()
+        timer.start()
+
+
+def resume_collection() -> None:
+    """End the pause, if there is one.
+
+    >>> resume_collection()
+    """
+    if _PAUSES:
+        _PAUSES.clear()
+        gc.enable()
+
+
+_PAUSES: list[threading.Timer] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=resume_collection)  # where no timer runs

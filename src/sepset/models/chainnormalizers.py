@@ -38,7 +38,7 @@ SAFE_BITS = 300
 
 
 class _Shape(NamedTuple):
-    """What components have in common that are normalized together.
+    """The shape of components that are normalized together.
 
     Attributes:
         cards: the states of the component's variables, and then of its parents.
@@ -59,10 +59,10 @@ def normalize_together(components: Iterable[ChainComponent]) -> None:
     >>> from sepset.models.chaincomponent import ChainComponent
     >>> from sepset.variables.variable import Discrete
     >>> u, a = Discrete("u"), Discrete("a")
-    >>> parts = [ChainComponent(a, Table((u, a), [[1, 3], [k, 4 - k]])) for k in range(8)]
+    >>> parts = [ChainComponent(a, Table((u, a), [[1, 3], [k, 8 - k]])) for k in range(8)]
     >>> normalize_together(parts)
     >>> parts[3].normalizer.values.tolist()
-    [0.25, 0.25]
+    [0.25, 0.125]
     """
     groups: dict[_Shape, list[ChainComponent]] = {}
     for part in components:

@@ -15,13 +15,19 @@ from sepset.base.equality import same_value
 from sepset.base.foreign import Hinting, often
 from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
-from sepset.base.memory import uncollected
+from sepset.base.memory import pause_collection, uncollected
 from sepset.base.text import counted
 from sepset.errors import ModelError
 from sepset.graphs.pictures.sketch import Sketched
 from sepset.problem import Problem
 from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, VariableLike, Vector
+
+LARGE = 20_000
+"""The number of variables from which the collector pauses when a problem is made: what a program holds is much then."""
+
+SECONDS_OF_PAUSE = 2.0
+"""How long: about until a first question is refused."""
 
 FIRST_NAMES = 8
 """The number of variables that a summary of a model names."""
@@ -114,7 +120,10 @@ class NamedModel(Frozen, Sketched, Tabulated, Hinting):
     @lazy
     def _problem(self) -> Problem:
         with uncollected():
-            return self._build()
+            made = self._build()
+        if len(self.variables) >= LARGE:
+            pause_collection(SECONDS_OF_PAUSE)
+        return made
 
     @often
     def problem(self) -> Problem:
