@@ -492,3 +492,13 @@ def test_no_rows():
     assert (
         len(draw_rows(CliqueTree().prepare(net.problem()), cells.evidence, [0], np.random.default_rng(0), ONE)[1]) == 0
     )
+
+
+def test_rows_with_more_completions_than_floats_are_no_warning():
+    causes = [ss.Discrete(f"c{i}") for i in range(1100)]
+    net = ss.BayesNet(
+        *(ss.TableCPD(v, [0.7, 0.3]) for v in causes), ss.NoisyOr(ss.Discrete("x"), dict.fromkeys(causes[:40], 0.9))
+    )
+    rows = ss.Dataset({v.name: [0 if v.name == "x" else None] for v in net.variables}, variables=list(net.variables))
+    found = ss.impute(net, rows, kind="map").datasets[0]
+    assert found.codes("c1").tolist() == [0]

@@ -116,7 +116,8 @@ def _complete_by_listing(prepared: Prepared, rows: EvidenceRows, workers: Worker
     different, which = rows.distinct()
     made = different.over(*parted(prepared.problem, range(prepared.problem.num_visible)))
     cards = prepared.problem.variables.cards[list(made.positions)].astype(np.float64)
-    is_listed = np.where(made.codes < 0, cards, 1.0).prod(axis=1) <= MOST_LISTED
+    with np.errstate(over="ignore"):  # infinitely many are too many
+        is_listed = np.where(made.codes < 0, cards, 1.0).prod(axis=1) <= MOST_LISTED
     is_listed &= ~np.isnan(made.reals).any(axis=1)
     if len(made.positions) + len(made.real_positions) < prepared.problem.num_visible:
         is_listed[:] = False  # vectors have no column
