@@ -320,10 +320,10 @@ def _gate_places(partition: Partition) -> list[tuple[tuple[int, ...], Node, int]
 
     def visit(node: Node, gate: tuple[int, ...]) -> None:
         nonlocal last
-        if any(isinstance(branch, int) for branch in node.branches):
+        if int in map(type, node.branches):
             found.append(((*gate, node.axis, child), node, -1))
         for place, branch in enumerate(node.branches):
-            if isinstance(branch, Node):
+            if type(branch) is Node:
                 last += 1
                 found.append(((*gate, node.axis, last), node, place))
                 visit(branch, (last,))
