@@ -60,9 +60,10 @@ def rules(size: int) -> Any:
         parents = [v[j] for j in sorted(set(rng.integers(0, i, 3).tolist()))] if i > size // 10 else []
         if parents:
             p = rng.uniform(0.1, 0.9, len(parents) + 1).tolist()
-            cases = [({u: 1} | dict.fromkeys(parents[:k], 0), [p[k], 1 - p[k]]) for k, u in enumerate(parents)]
-            last = (dict.fromkeys(parents, 0), [p[-1], 1 - p[-1]])
-            cpds.append(ss.RuleCPD(child, [ss.cpds.Rule(*case) for case in (*cases, last)], given=parents))
+            cases = [{u: 1} | dict.fromkeys(parents[:k], 0) for k, u in enumerate(parents)]
+            cases.append(dict.fromkeys(parents, 0))
+            pairs = [(case | {child: x}, abs(x - q)) for case, q in zip(cases, p, strict=True) for x in (0, 1)]
+            cpds.append(ss.RuleCPD(child, [ss.cpds.Rule(*pair) for pair in pairs], given=parents))
         else:
             cpds.append(ss.TableCPD(child, [0.5, 0.5]))
     return ss.BayesNet(*cpds)
