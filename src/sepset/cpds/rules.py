@@ -409,9 +409,10 @@ def _masks(cpd: RuleCPD, rules: list[Rule]) -> tuple[Bools, ...]:
         for key, states in rule.context.items():
             axis = axis_of(cpd.scope, key)
             allowed = [cpd.scope[axis].code(s) for s in (states if isinstance(states, Set | tuple) else (states,))]
-            masks[axis][place] = np.isin(np.arange(cpd.scope[axis].num_states), allowed)
             if not allowed:
                 raise ModelError(f"{name_of(cpd)}: rule {place} allows no state of {cpd.scope[axis].name}.")
+            masks[axis][place] = False
+            masks[axis][place, allowed] = True
     return masks
 
 
@@ -432,7 +433,8 @@ def _grow(cpd: RuleCPD, masks: tuple[Bools, ...], root: Ints, leaves: list[Ints]
         for codes in _groups(masks[axis][active], possible[axis]):
             for code in codes:
                 route[code] = len(branches)
-            here = np.isin(np.arange(len(route)), codes)
+            here = np.zeros(len(route), np.bool_)
+            here[codes] = True
             kept = active[masks[axis][active, codes[0]]]
             branches.append(grow(kept, (*possible[:axis], here, *possible[axis + 1 :])))
         return Node(axis, tuple(route), tuple(branches))
