@@ -244,8 +244,8 @@ def query_of_noisy(size: int) -> Callable[[], Any]:
     return lambda: ss.query(net, "v0", given={f"v{size - 1}": 1})
 
 
-def findings(size: int, each: int = 10, most: int = 60) -> Any:
-    """A network of findings, each of 30 to 60 causes, of which there are ten for each finding, or another number."""
+def findings(size: int, each: int = 10, most: int = 60, least: int = 30) -> Any:
+    """A network of findings, each of 30 to 60 causes, of which there are ten for each finding, or other numbers."""
     import numpy as np
 
     import sepset as ss
@@ -254,7 +254,7 @@ def findings(size: int, each: int = 10, most: int = 60) -> Any:
     rates = rng.uniform(0.01, 0.1, len(causes)).tolist()
     cpds: list[Any] = [ss.TableCPD(v, [1.0 - p, p]) for v, p in zip(causes, rates, strict=True)]
     for i in range(size):
-        chosen = rng.choice(len(causes), min(len(causes), int(rng.integers(30, most + 1))), replace=False)
+        chosen = rng.choice(len(causes), min(len(causes), int(rng.integers(least, most + 1))), replace=False)
         effects = {causes[j]: float(rng.uniform(0.1, 0.6)) for j in chosen}
         cpds.append(ss.NoisyOr(ss.Discrete(f"f{i}"), effects, leak=0.05))
     return ss.BayesNet(*cpds)
@@ -274,6 +274,15 @@ def narrow_findings(size: int) -> Callable[[], Any]:
 
     net = findings(size, 9, most=30)
     return lambda: ss.map_assignment(net, given={f"f{i}": 1 for i in range(size)})
+
+
+def few_causes(size: int) -> Callable[[], Any]:
+    """The best causes of positive findings of ten causes each, whose tables are small."""
+    import sepset as ss
+
+    net = findings(size, 9, most=10, least=10)
+    causes = [name for name in net.variables.names if name.startswith("c")]
+    return lambda: ss.map_assignment(net, over=causes, given={f"f{i}": 1 for i in range(size)})
 
 
 def plan_of_findings(size: int) -> Callable[[], Any]:
@@ -597,6 +606,7 @@ OTHERS: Mapping[str, tuple[Callable[[int], Callable[[], Any]], int]] = {
     "best causes of 3,000 findings that share 30,000 causes": (shared_findings, 3000),
     "best causes of 10,000 findings that share 90,000 causes": (shared_findings, 10_000),
     "best causes of 10,000 findings of 30 causes each, of 90,000": (narrow_findings, 10_000),
+    "best causes of 10,000 findings of ten causes each, of 90,000": (few_causes, 10_000),
     "posterior in a network of trees, 100,000 variables": (of_kind("tree"), 100_000),
     "posterior in a network of functions, 100,000 variables": (of_kind("function"), 100_000),
     "posterior in a network of logistic CPDs, 100,000 variables": (of_kind("logistic"), 100_000),

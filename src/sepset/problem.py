@@ -484,8 +484,8 @@ class Problem:
         start = np.append(0, sizes.cumsum())
         members = np.empty(start[-1], np.int32)
         members[start[own]], members[start[hidden]] = own, np.repeat(own, num_hidden)
-        members[_after(start[own] + 1, num_parents)] = parents
-        members[_after(start[own] + 1 + num_parents, num_hidden)] = hidden
+        members[places_of_rows(start[own] + 1, num_parents)] = parents
+        members[places_of_rows(start[own] + 1 + num_parents, num_hidden)] = hidden
         child = np.full(self.num_factors, -1)
         child[factors] = np.repeat(own, num_factors)
         return start, members, child
@@ -515,11 +515,6 @@ def _flat(rows: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
     return np.fromiter(itertools.chain.from_iterable(rows), np.int64, int(sizes.sum())), sizes
 
 
-def _after(starts: Ints, sizes: Ints) -> Ints:
-    """The places of rows of these sizes, one row after the other, each from its start on."""
-    return np.asarray(np.arange(sizes.sum()) + np.repeat(starts - sizes.cumsum() + sizes, sizes))
-
-
 def filled_form(source: Decomposable) -> Factor:
     """The one factor of a conditional that nothing is observed about, if it fits after all."""
     from sepset.errors import TooLarge
@@ -538,3 +533,12 @@ def _child_first(start: Ints, members: Ints) -> tuple[Ints, Int32s, Ints]:
     first[start[:-1]], last[start[1:] - 1] = False, False
     found[start[:-1]], found[first] = own, members[last]
     return start, found, own
+
+
+def places_of_rows(starts: Ints, sizes: Ints) -> Ints:
+    """The places of rows of these sizes, one row after the other, each from its start on.
+
+    >>> places_of_rows(np.array([7, 2]), np.array([2, 3])).tolist()
+    [7, 8, 2, 3, 4]
+    """
+    return np.asarray(np.arange(sizes.sum()) + np.repeat(starts - sizes.cumsum() + sizes, sizes))

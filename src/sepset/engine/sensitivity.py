@@ -392,8 +392,9 @@ def _cpd_block(
     if cpd.parameters.weighed is None:
         return _rows_block(problem, cpd, factors, sweeps)
     theta = cpd.parameters.values
-    is_plain = weighed is None or not sweeps.is_needed(factors)
-    found = np.zeros((2, len(theta))) if is_plain else weighed.slopes(cpd, sweeps, problem, factors)  # type: ignore[union-attr]
+    found: Floats | None = np.zeros((2, len(theta)))
+    if weighed is not None and sweeps.is_needed(factors):
+        found = weighed.slopes(cpd, sweeps, problem, factors)
     if found is None:
         return None
     slopes, terms = found

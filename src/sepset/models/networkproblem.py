@@ -21,7 +21,7 @@ from sepset.cpds.discrete import ChainedCPD, is_discrete
 from sepset.cpds.table import is_table
 from sepset.factors.block import single_blocks
 from sepset.factors.decomposition import Decomposition, DecompositionShape
-from sepset.problem import Block, ConditionalGroup, Deferred, Form, Problem, filled_form
+from sepset.problem import Block, ConditionalGroup, Deferred, Form, Problem, filled_form, places_of_rows
 from sepset.variables.universe import ExtendedUniverse, Universe
 
 
@@ -168,7 +168,7 @@ class Outline:
         members = np.empty(first[-1], np.int64)
         whole = np.setdiff1d(np.flatnonzero(~is_chain), [*inside])
         sizes[self._first_factors[whole]] = self._num_parents[whole] + 1
-        members[_after(first[whole], self._num_parents[whole])] = self._parents[self._places_of(whole)]
+        members[places_of_rows(first[whole], self._num_parents[whole])] = self._parents[self._places_of(whole)]
         members[first[whole] + self._num_parents[whole]] = whole
         if is_chain.any():
             self._link(np.flatnonzero(is_chain), first, sizes, members)
@@ -181,7 +181,7 @@ class Outline:
         """Fill in the scopes of chains, whose members begin at `first`."""
         num = self._num_parents[chains]
         sizes[self._first_factors[chains]] = 2
-        place = _after(np.zeros_like(chains), num)
+        place = places_of_rows(np.zeros_like(chains), num)
         at, end = np.repeat(first[chains], num) + 3 * place, np.repeat(self._first_hidden[chains], num) + place
         is_last = place == np.repeat(num, num) - 1
         end[is_last] = chains
@@ -204,7 +204,7 @@ class Outline:
 
     def _places_of(self, which: Ints) -> Ints:
         """The places of the parents of some CPDs among all parents."""
-        return _after(_starts(self._num_parents)[which], self._num_parents[which])
+        return places_of_rows(_starts(self._num_parents)[which], self._num_parents[which])
 
     def _members(self, i: int) -> list[int]:
         """The positions of the parents of a CPD, its child and its auxiliaries."""
@@ -265,11 +265,6 @@ class Outline:
 def _starts(sizes: Ints) -> Ints:
     """Where each of some rows of these sizes begins, and where the last ends."""
     return np.append(0, np.cumsum(sizes))
-
-
-def _after(starts: Ints, sizes: Ints) -> Ints:
-    """The places of rows of these sizes, one row after the other, each from its start on."""
-    return np.asarray(np.arange(sizes.sum()) + np.repeat(starts - sizes.cumsum() + sizes, sizes))
 
 
 class LateFunctions(Mapping[int, tuple[int, ...]]):

@@ -104,13 +104,14 @@ def test_units_do_not_matter_with_gaps(unit):
 
 
 def test_what_no_row_tells_is_infinite():
-    d, y = Discrete("d", 3), Real("y")
-    line = LinearGaussian(y, intercept=[0.0, 5.0, 9.0], covariance=[1.0, 2.0, 3.0], by=d)
-    net = BayesNet(TableCPD(d, [0.5, 0.5, 0.0]), line)
-    rows = net.sample(100, seed=1)
-    found = standard_errors(net, rows)
+    d, y, values = Discrete("d", 3), Real("y"), ([1.0, 2.0, 6.0], [4.0, 5.0, 9.0, 10.0])
+    rows = Dataset({"d": [0] * 3 + [1] * 4, "y": np.concatenate(values)}, variables=[d, y])
+    means, variances = [np.mean(v) for v in values], [np.var(v) for v in values]
+    line = LinearGaussian(y, intercept=[*means, 9.0], covariance=[*variances, 3.0], by=d)
+    found = standard_errors(BayesNet(TableCPD(d, [3 / 7, 4 / 7, 0.0]), line), rows)
     assert np.isinf(found["y"][2]).all()
-    assert_allclose(found["y"][:2, 0], np.sqrt(line.covariance[:2, 0, 0] / np.bincount(rows.codes("d"))[:2]), rtol=0.1)
+    for own, values_of, variance in zip(found["y"][:2], values, variances, strict=True):
+        assert_allclose(own, [np.sqrt(variance / len(values_of)), variance * np.sqrt(2 / len(values_of))], rtol=1e-5)
     assert found.num_unknown == 2
 
 

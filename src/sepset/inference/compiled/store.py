@@ -22,7 +22,7 @@ from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.inference import costs
 from sepset.kernels.compiled import stores
-from sepset.problem import Problem
+from sepset.problem import Problem, places_of_rows
 
 SAFE_BITS = 400
 """The widest range of a factor's entries, in powers of two, for linear arithmetic; beyond it, log space."""
@@ -234,12 +234,14 @@ class PartialStore(FactorStore):
                 factors.append(self._problem.factor(number))
             start, members = self._problem.scopes
             num, part = np.diff(start)[new], _tables(factors)
-            scopes = np.append(0, num.cumsum()), members[_spans(start[new], num)]
+            scopes = np.append(0, num.cumsum()), members[places_of_rows(start[new], num)]
             cards = self._problem.variables.cards
             _, shifts, is_safe, has_zeros = stores.settle(part.values, *scopes, cards, NEAR_BITS, SAFE_BITS)
             sizes = np.diff(self.layout.offsets)[new]
             moved = shifts if len(shifts) else np.zeros_like(sizes)
-            self.values[_spans(self.layout.offsets[:-1][new], sizes)] = np.ldexp(part.values, -np.repeat(moved, sizes))
+            self.values[places_of_rows(self.layout.offsets[:-1][new], sizes)] = np.ldexp(
+                part.values, -np.repeat(moved, sizes)
+            )
             self.exponents[new] = part.exponents + moved
             is_read = self._is_read.copy()
             is_read[new] = True
@@ -320,11 +322,6 @@ def _parts(problem: Problem) -> list[Part]:
             parts += [_tables(waiting), whole]
             waiting = []
     return [*parts, _tables(waiting)] if waiting else parts
-
-
-def _spans(starts: Ints, sizes: Ints) -> Ints:
-    """All places of some spans, one span after the other."""
-    return np.asarray(np.arange(sizes.sum()) + np.repeat(starts - sizes.cumsum() + sizes, sizes))
 
 
 def _joined(parts: Sequence[Part]) -> Part:
