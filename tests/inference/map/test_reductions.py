@@ -9,9 +9,11 @@ import sepset as ss
 from sepset.factors.block import FactorBlock
 from sepset.factors.potentials import Cardinality, RobustPotts
 from sepset.inference.assignment import assign
+from sepset.inference.map import mincut, reductions
 from sepset.inference.map.binary import BinaryEnergy
 from sepset.inference.map.fusion import fused, move_energy
-from sepset.inference.map.reductions import Terms, choice_terms
+from sepset.inference.map.mincut import has_cut
+from sepset.inference.map.reductions import Polynomials, Terms, choice_terms
 from sepset.inference.wiring import Wiring
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
@@ -195,7 +197,89 @@ def test_pairs_that_meet_twice_are_one():
     terms = Terms(3)
     terms.join(np.array([0, 2]), np.array([1, 1]), np.array([1.0, 2.0]))
     terms.join(np.array([1]), np.array([0]), np.array([-4.0]))
+    terms.merge()
     pairs, numbers = terms.joined()
     assert pairs.tolist() == [[0, 1], [1, 2]]
     assert numbers.tolist() == [-3.0, 2.0]
     assert choice_terms(Wiring.of(Problem(Universe([]), ())), np.zeros(0, int), np.zeros(0, int), None).constant == 0.0
+
+
+def tables_of_counts(rng, n=6):
+    """Tables of up to five variables, most of which a cut can take after an exchange of states."""
+    variables, blocks = [ss.Discrete(f"v{i}") for i in range(n)], []
+    flipped, is_mixed = rng.random(n) < rng.choice([0.0, 0.5]), rng.random() < 0.4
+    for _ in range(int(rng.integers(1, 4))):
+        scope = rng.permutation(n)[: rng.choice([2, 3, 3, 3, 4, 5])]
+        logs = convex(rng, len(scope))[np.indices((2,) * len(scope)).sum(axis=0)]
+        logs = np.flip(logs, [at for at, i in enumerate(scope.tolist()) if flipped[i]])
+        logs = logs + rng.normal(size=logs.shape) if is_mixed and rng.random() < 0.4 else logs
+        blocks.append(FactorBlock([scope.tolist()], logs.shape, values=logs, space="log"))
+    return Wiring.of(Problem(Universe(variables), tuple(blocks)))
+
+
+@in_blocks("seed", range(150))
+def test_early_refusals_are_those_of_the_whole_reduction(seed):
+    wiring = tables_of_counts(np.random.default_rng([seed, 8]))
+    whole = BinaryEnergy.of(wiring, ss.MinCut()).submodular()
+    assert has_cut(wiring) == (whole is not None)
+    try:
+        found = assign(ss.MinCut(), task_of(wiring))
+    except ss.errors.NotApplicable:
+        assert whole is None
+    else:
+        assert found.log_values[0] == pytest.approx(best_value(wiring), abs=1e-9)
+
+
+def test_both_kinds_of_tables_occur():
+    cuts = [has_cut(tables_of_counts(np.random.default_rng([seed, 8]))) for seed in range(150)]
+    assert 30 < sum(cuts) < 120
+
+
+@in_blocks("seed", range(20))
+def test_pairs_of_polynomials_have_what_positive_products_add(seed):
+    rng = np.random.default_rng([seed, 9])
+    d = int(rng.integers(3, 6))
+    made = Polynomials(np.arange(d)[None], np.where(rng.random((1, 2**d)) < 0.5, rng.normal(size=(1, 2**d)), 0.0))
+    for (i, j), total, has in zip(made.couples, made.pairs[0][0], made.pairs[1][0], strict=True):
+        above = [s for s in range(2**d) if s >> i & 1 and s >> j & 1 and s.bit_count() > 2]
+        numbers = made.numbers[0, above]
+        expected = made.numbers[0, (1 << i) + (1 << j)] + numbers[numbers > 0.0].sum()
+        assert total == pytest.approx(expected, abs=1e-12)
+        assert has == (numbers != 0.0).any()
+
+
+def findings_of_ten(num):
+    """Log values of tables of ten causes each, whose present findings favor unequal causes."""
+    rng = np.random.default_rng(10)
+    bits = [ss.Discrete(f"b{i}") for i in range(2 * num)]
+    logs = np.log1p(-np.exp(-0.1 - 0.5 * np.indices((2,) * 10).sum(axis=0)))
+    scopes = [rng.permutation(2 * num)[:10].tolist() for _ in range(num)]
+    return ss.MarkovNet(FactorBlock(scopes, logs.shape, values=logs, space="log"), variables=bits)
+
+
+def test_a_cut_that_does_not_exist_costs_no_auxiliary_variables(monkeypatch):
+    def made(self, count):
+        raise AssertionError(f"{count} auxiliary variables")
+
+    wiring = Wiring.of(findings_of_ten(50).as_written())
+    monkeypatch.setattr(Terms, "auxiliaries", made)
+    assert not has_cut(wiring)
+    with pytest.raises(ss.errors.NotApplicable, match="no exchange of states"):
+        assign(ss.MinCut(), task_of(wiring))
+
+
+def test_pairs_that_do_not_fit_are_refused_before_they_are_made(monkeypatch):
+    net = findings_of_ten(50)
+    monkeypatch.setattr(Terms, "auxiliaries", None)
+    monkeypatch.setattr(reductions, "machine_memory", lambda: 2**24)
+    with pytest.raises(ss.errors.TooLarge, match=r"QPBO makes 3.*e\+05 pairs of larger factors"):
+        ss.map_assignment(net, method=ss.QPBO())
+
+
+def test_large_cuts_are_made_where_they_are_asked_for(monkeypatch):
+    rng = np.random.default_rng(11)
+    wiring = Wiring.of(random_groups(rng, kinds="c", friendly=True, n=6))
+    assert has_cut(wiring)
+    monkeypatch.setattr(mincut, "MOST_TRIED", 1)
+    assert not has_cut(wiring)
+    assert assign(ss.MinCut(), task_of(wiring)).guarantee is ss.Guarantee.EXACT

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Bools, Floats, Int32s, Ints
+from sepset.base.threads import abandonable
 from sepset.errors import NotApplicable
 from sepset.inference.map.reductions import choice_terms
 from sepset.inference.wiring import Wiring
@@ -49,8 +50,13 @@ class BinaryEnergy:
     flipped: Bools
 
     @classmethod
-    def of(cls, wiring: Wiring, method: object) -> BinaryEnergy:
-        """The energy of a wired model; raises if a variable has more than two states, or a factor does not reduce."""
+    def of(cls, wiring: Wiring, method: object, *, to_cut: int = 0) -> BinaryEnergy:
+        """The energy of a wired model; raises if a variable has more than two states, or a factor does not reduce.
+
+        Args:
+            to_cut: for a cut with so many pairs of auxiliary variables at most: what no exchange of states makes
+                submodular is refused early. Zero for other ends.
+        """
         _require_binary(wiring, method)
         plugs, pairs = wiring.pair_plugs, wiring.pairs
         unary, constant = _unary(wiring), -wiring.constant
@@ -69,13 +75,13 @@ class BinaryEnergy:
                 np.add.at(unary[state], pairs[rest], shifts[state])
         energy = cls(constant, unary, pairs, costs, np.zeros(unary.shape[1], bool))
         zeros = np.zeros(len(plugs.cards), np.int64)
-        return energy.with_larger(wiring, zeros, np.minimum(1, plugs.cards - 1), method)
+        return energy.with_larger(wiring, zeros, np.minimum(1, plugs.cards - 1), method, to_cut=to_cut)
 
-    def with_larger(self, wiring: Wiring, keep: Ints, take: Ints, method: object) -> BinaryEnergy:
+    def with_larger(self, wiring: Wiring, keep: Ints, take: Ints, method: object, *, to_cut: int = 0) -> BinaryEnergy:
         """The energy with that of larger factors, whose choices between two assignments it does not have yet."""
         if wiring.is_pairwise:
             return self
-        terms = choice_terms(wiring, keep, take, method)
+        terms = choice_terms(wiring, keep, take, method, to_cut=to_cut)
         pairs, numbers = terms.joined()
         unary = np.zeros((2, terms.num_variables))
         unary[:, : self.unary.shape[1]] = self.unary
@@ -136,7 +142,7 @@ def two_kinds(pairs: AnyInts, differs: Bools, n: int) -> Bools | None:
     across = n * differs
     rows, columns = np.concatenate([first, first + n]), np.concatenate([second + across, second + n - across])
     graph = sparse.coo_array((np.ones(len(rows), np.int8), (rows, columns)), shape=(2 * n, 2 * n))
-    _, parts = connected_components(graph, directed=False)
+    _, parts = abandonable(lambda: connected_components(graph, directed=False))
     return None if (parts[:n] == parts[n:]).any() else np.asarray(parts[:n] > parts[n:])
 
 

@@ -17,11 +17,12 @@ from functools import partial
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Bools, Floats
-from sepset.errors import NotApplicable
+from sepset.errors import NotApplicable, TooLarge
 from sepset.inference.assignment import AssignmentTask, Certificate, Found
 from sepset.inference.map.binary import BinaryEnergy
 from sepset.inference.map.layers import Layers, is_ordered
 from sepset.inference.map.maxflow import FlowGraph
+from sepset.inference.map.reductions import MOST_PAIRS, MOST_TRIED, TORN
 from sepset.inference.result import Guarantee
 from sepset.inference.wiring import Wiring
 
@@ -66,7 +67,7 @@ class MinCut:
         if (wiring.plugs.cards > 2).any():
             layers = Layers.of(wiring, self)
             return _found(layers.energy, layers.codes)
-        energy = BinaryEnergy.of(wiring, self)
+        energy = BinaryEnergy.of(wiring, self, to_cut=MOST_PAIRS)
         cuttable = energy.submodular()
         if cuttable is None:
             raise NotApplicable(_frustrated(energy, wiring))
@@ -75,12 +76,12 @@ class MinCut:
 
 
 def has_cut(wiring: Wiring) -> bool:
-    """Whether a minimum cut gives the best assignment of a wired model."""
+    """Whether a minimum cut gives the best assignment of a wired model; no if only a large reduction would tell."""
     if (wiring.plugs.cards > 2).any():
         return wiring.is_pairwise and is_ordered(wiring, MinCut())
     try:
-        return BinaryEnergy.of(wiring, MinCut()).submodular() is not None
-    except NotApplicable:
+        return BinaryEnergy.of(wiring, MinCut(), to_cut=MOST_TRIED).submodular() is not None
+    except (NotApplicable, TooLarge):
         return False
 
 
@@ -126,10 +127,7 @@ def _frustrated(energy: BinaryEnergy, wiring: Wiring) -> str:
     wrong = (energy.costs[0] > 0.0) | (energy.costs[3] > 0.0)
     pair = int(np.argmax(wrong))
     if pair >= len(wiring.pair_factors):
-        return (
-            "MinCut takes submodular models; no exchange of states makes the factors over three and more variables "
-            "submodular. Use QPBO() for what is certain."
-        )
+        return TORN
     f = int(wiring.pair_factors[pair])
     one, other = (wiring.name(i) for i in wiring.scope(f).tolist())
     return (

@@ -80,8 +80,9 @@ class QPBO:
         task.require_all(self)
         task.require_no_checkpoint(self)
         wiring = task.wiring
-        energy, n, status = BinaryEnergy.of(wiring, self), wiring.num_variables, Status.COMPLETED
+        n, status = wiring.num_variables, Status.COMPLETED
         with task.limited():
+            energy = BinaryEnergy.of(wiring, self)
             whole = roof_dual(energy)
             roof = whole.first(n)
             codes = np.where(roof.labeled, roof.codes, task.first_codes())

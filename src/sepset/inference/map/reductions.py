@@ -14,19 +14,38 @@ Reference: Freedman & Drineas (2005); Ishikawa (2011); Kohli, Ladicky & Torr (20
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyInts, Floats, Int32s, Ints
+from sepset.base.arraytypes import AnyInts, Bools, Floats, Int32s, Ints
+from sepset.base.lazy import lazy
+from sepset.base.memory import machine_memory
 from sepset.base.text import listing
-from sepset.errors import NotApplicable
+from sepset.base.threads import abandonable, require_time
+from sepset.errors import NotApplicable, TooLarge
 from sepset.inference.wiring import Wiring
 from sepset.kernels.propagation.wires import COUNT, GROUP, TABLE
 
 MOST_MEMBERS = 10
 """The most variables of a table whose polynomial is made."""
+
+ROUNDING = 1e-12
+"""The sum of terms of one pair, relative to their sizes, that is taken for rounding."""
+
+MOST_PAIRS, PAIR_BYTES = 2**30, 300
+"""The most pairs with auxiliary variables, and the memory of each, from its terms to the flow."""
+
+TORN = (
+    "MinCut takes submodular models; no exchange of states makes the factors over three and more variables submodular. "
+    "Use QPBO() for what is certain."
+)
+"""The reason why some reductions to pairs have no minimum cut."""
+
+MOST_TRIED = 10_000_000
+"""The most pairs with auxiliary variables for which a cut is tried where another method may do as well."""
 
 
 @dataclass(eq=False)
@@ -36,7 +55,9 @@ class Terms:
     Attributes:
         num_variables: the number of variables so far.
         constant: the sum of the constants.
-        single, pairs: variables and coefficients, in parts.
+        single: variables and coefficients, in parts.
+        pairs: those of the products of two variables of the model, which may be there several times.
+        fresh: those of auxiliary variables and others, each there once.
 
     Guarantee: exact: the minimum over the auxiliary variables is the energy.
     Tested by: inference/map/test_reductions.py::test_minima_over_auxiliaries_are_the_energies
@@ -45,16 +66,17 @@ class Terms:
     num_variables: int
     constant: float = 0.0
     single: list[tuple[AnyInts, Floats]] = field(default_factory=list)
-    pairs: list[tuple[AnyInts, Floats]] = field(default_factory=list)
+    pairs: list[tuple[Int32s, Floats]] = field(default_factory=list)
+    fresh: list[tuple[Int32s, Floats]] = field(default_factory=list)
 
     def add(self, variables: AnyInts, numbers: Floats) -> None:
         """Add terms of one variable."""
         self.single.append((np.ravel(variables), np.ravel(numbers)))
 
     def join(self, first: AnyInts, second: AnyInts, numbers: Floats) -> None:
-        """Add terms of two variables."""
-        both = np.stack([np.ravel(each) for each in np.broadcast_arrays(first, second)], axis=1)
-        self.pairs.append((both, np.ravel(np.broadcast_to(numbers, np.broadcast_shapes(first.shape, second.shape)))))
+        """Add terms of two variables of the model."""
+        pairs = np.sort(np.stack([first, second], axis=1).astype(np.int32), axis=1)
+        self.pairs.append((pairs, np.broadcast_to(numbers, first.shape)))
 
     def auxiliaries(self, count: int) -> Ints:
         """New variables."""
@@ -64,9 +86,12 @@ class Terms:
 
     def lowered(self, members: AnyInts, a: Floats, b: Floats) -> None:
         r"""Add $\min(0, a - \sum_i b_i t_i)$ for each row of members, with an auxiliary variable for each."""
+        require_time()
         z = self.auxiliaries(len(members))
         self.add(z, a)
-        self.join(np.broadcast_to(z[:, None], members.shape), members, -b)
+        pairs = np.stack([members, np.broadcast_to(z[:, None], members.shape)], axis=2, dtype=np.int32)
+        used = b != 0.0
+        self.fresh.append((pairs.reshape(-1, 2), -b.ravel()) if used.all() else (pairs[used], -b[used]))
 
     def least(self, members: AnyInts, a: Floats, b: Floats) -> None:
         r"""Add $y_- = \min(0, y)$ with $y = a - \sum_i b_i t_i$; if most $b_i$ are negative, as $y + \min(0, -y)$.
@@ -86,36 +111,157 @@ class Terms:
             np.add.at(total, variables, numbers)
         return total
 
-    def joined(self) -> tuple[Int32s, Floats]:
-        """The pairs, each once with the lower variable first, and the sums of their coefficients."""
+    def merge(self) -> None:
+        """Make one term of all those of one pair of the model's variables; none of what is rounding."""
         if not self.pairs:
-            return np.zeros((0, 2), np.int32), np.zeros(0)
-        both = np.sort(np.concatenate([pair for pair, _ in self.pairs]), axis=1)
-        keys, which = np.unique(both[:, 0] * self.num_variables + both[:, 1], return_inverse=True)
-        sums = np.bincount(which.reshape(-1), np.concatenate([numbers for _, numbers in self.pairs]), len(keys))
-        kept = sums != 0.0
-        pairs = np.stack(np.divmod(keys[kept], self.num_variables), axis=1)
-        return pairs.astype(np.int32), sums[kept]
+            return
+        pairs, numbers = (np.concatenate(parts) for parts in zip(*self.pairs, strict=True))
+        keys = pairs[:, 0].astype(np.int64) * self.num_variables + pairs[:, 1]
+        keys, which = abandonable(lambda: np.unique(keys, return_inverse=True))
+        total, sizes = (np.bincount(which.reshape(-1), each, len(keys)) for each in (numbers, np.abs(numbers)))
+        sums = np.asarray(total, np.float64)
+        kept = np.abs(sums) > ROUNDING * sizes
+        self.pairs = [(np.stack(np.divmod(keys[kept], self.num_variables), axis=1, dtype=np.int32), sums[kept])]
+
+    def joined(self) -> tuple[Int32s, Floats]:
+        """The pairs, with the lower variable first, and their coefficients: each once, if those of the model are."""
+        parts = [(np.zeros((0, 2), np.int32), np.zeros(0)), *self.pairs, *self.fresh]
+        return np.concatenate([pairs for pairs, _ in parts]), np.concatenate([numbers for _, numbers in parts])
 
 
-def choice_terms(wiring: Wiring, keep: Ints, take: Ints, method: object) -> Terms:
+@dataclass(frozen=True, eq=False)
+class Polynomials:
+    r"""Tables of one number of variables as $\sum_S c_S \prod_{i \in S} t_i$, the same choices for all.
+
+    Attributes:
+        scopes: `[m, d]`, the variables of each table.
+        numbers: `[m, 2^d]`, the coefficients $c_S$; bit $i$ of the column tells whether $S$ has the $i$-th variable.
+    """
+
+    scopes: Ints
+    numbers: Floats
+
+    @lazy
+    def couples(self) -> list[tuple[int, int]]:
+        """The places of all pairs in the scopes."""
+        return list(itertools.combinations(range(self.scopes.shape[1]), 2))
+
+    @lazy
+    def large(self) -> list[int]:
+        """The subsets of three and more variables."""
+        return [subset for subset in range(self.numbers.shape[1]) if subset.bit_count() > 2]
+
+    @lazy
+    def pairs(self) -> tuple[Floats, Bools]:
+        r"""For each pair $i < j$ its coefficient with what positive products add, and whether larger products have it.
+
+        $$c_{ij} + \sum_{S \supset \{i, j\}} \max(0, c_S)$$
+        """
+        d, columns = self.scopes.shape[1], [1 << i | 1 << j for i, j in self.couples]
+        positive, used = self.numbers.copy(), np.zeros(self.numbers.shape, bool)
+        positive[:, self.large] = np.maximum(self.numbers[:, self.large], 0.0)
+        used[:, self.large] = self.numbers[:, self.large] != 0.0
+        return _sums_above(positive, d)[:, columns], _sums_above(used, d)[:, columns]
+
+    @lazy
+    def num_fresh(self) -> float:
+        """The number of pairs with auxiliary variables."""
+        total = 0.0
+        for subset in self.large:
+            d, numbers = subset.bit_count(), self.numbers[:, subset]
+            total += d * float((numbers < 0.0).sum()) + d * ((d - 1) // 2) * float((numbers > 0.0).sum())
+        return total
+
+    def add_small(self, terms: Terms) -> None:
+        """Add all that needs no auxiliary variables."""
+        terms.constant += float(self.numbers[:, 0].sum())
+        for i in range(self.scopes.shape[1]):
+            terms.add(self.scopes[:, i], self.numbers[:, 1 << i])
+        for at, (i, j) in enumerate(self.couples):
+            terms.join(self.scopes[:, i], self.scopes[:, j], self.pairs[0][:, at])
+
+    def add_large(self, terms: Terms) -> None:
+        """Add auxiliary variables for the products of three and more variables."""
+        for subset in self.large:
+            members, numbers = self.scopes[:, members_of(subset)], self.numbers[:, subset]
+            below, above = numbers < 0.0, numbers > 0.0
+            falls, d = -numbers[below], subset.bit_count()
+            terms.lowered(members[below], falls * (d - 1), falls[:, None] * np.ones((1, d)))
+            _add_positive(terms, members[above], numbers[above])
+
+
+def members_of(subset: int) -> list[int]:
+    """The places of the ones of a number.
+
+    >>> members_of(5)
+    [0, 2]
+    """
+    return [i for i in range(subset.bit_length()) if subset >> i & 1]
+
+
+def _sums_above(numbers: Any, d: int) -> Any:
+    """For each subset the sum over those that contain it; for truths, whether one does."""
+    for i in range(d):
+        require_time()
+        split = numbers.reshape(len(numbers), -1, 2, 2**i)
+        split[:, :, 0] += split[:, :, 1]
+    return numbers
+
+
+def choice_terms(wiring: Wiring, keep: Ints, take: Ints, method: object, *, to_cut: int = 0) -> Terms:
     """The energies of all factors over three and more variables, as terms of the choices between two assignments.
 
-    Raises `NotApplicable` for impossible cells, large tables and groups that favor unequal states.
+    Raises `NotApplicable` for impossible cells, large tables and groups that favor unequal states, and `TooLarge` if
+    the pairs do not fit.
+
+    Args:
+        to_cut: for a cut with so many pairs at most: what no exchange of states makes submodular is refused as soon as
+            a pair shows it. Zero for other ends.
     """
-    terms = Terms(wiring.num_variables)
+    terms, polynomials, most = Terms(wiring.num_variables), [], to_cut or MOST_PAIRS
     arities, kinds = np.diff(wiring.plugs.starts), wiring.plugs.kinds
     for arity, kind in np.unique(np.stack([arities, kinds])[:, arities > 2], axis=1).T.tolist():
         factors = np.flatnonzero((arities == arity) & (kinds == kind))
         scopes = wiring.plugs.scope[wiring.plugs.starts[factors][:, None] + np.arange(arity)]
         if kind == GROUP:
+            _require_room(len(factors) * arity * int(wiring.plugs.cards[scopes[0, 0]]), most, method)
             _add_groups(terms, wiring, factors, scopes, keep, take, method)
         elif kind == COUNT:
+            _require_room(len(factors) * 3 * arity**2 / 2, most, method)
             _add_counts(terms, wiring, factors, scopes, keep, take, method)
         else:
             _require(kind == TABLE and arity <= MOST_MEMBERS, wiring, factors, method, "is too large or a constraint")
-            _add_tables(terms, wiring, factors, scopes, keep, take, method)
+            polynomials.append(_polynomials(wiring, factors, scopes, keep, take, method))
+    for each in polynomials:
+        each.add_small(terms)
+    terms.merge()
+    if to_cut and _is_torn(terms, polynomials):
+        raise NotApplicable(TORN)
+    _require_room(sum(each.num_fresh for each in polynomials), most, method)
+    for each in polynomials:
+        each.add_large(terms)
     return terms
+
+
+def _is_torn(terms: Terms, polynomials: list[Polynomials]) -> bool:
+    """Whether a pair favors unequal states while an auxiliary variable favors that both equal it."""
+    torn = [pairs[sums > 0.0] for pairs, sums in terms.pairs]
+    tied = [p.scopes[p.pairs[1][:, at]][:, pair] for p in polynomials for at, pair in enumerate(p.couples)]
+    if not tied or not any(map(len, torn)):
+        return False
+    one, other = (np.sort(np.concatenate(parts).astype(np.int64), axis=1) for parts in (torn, tied))
+    keys, others = (each[:, 0] * terms.num_variables + each[:, 1] for each in (one, other))
+    return bool(abandonable(lambda: np.isin(keys, others)).any())
+
+
+def _require_room(num_pairs: float, most: int, method: object) -> None:
+    """Raise before so many pairs are made if they are too many, or do not fit."""
+    need, room = num_pairs * PAIR_BYTES, machine_memory() / 2
+    if need > room or num_pairs > most:
+        raise TooLarge(
+            f"{type(method).__name__} makes {num_pairs:,.3g} pairs of larger factors and auxiliary variables, which "
+            f"need {need / 2**30:,.3g} GiB; it makes up to {min(most, room / PAIR_BYTES):,.3g}. Use MPLP()."
+        )
 
 
 def _require(holds: Any, wiring: Wiring, factors: Ints, method: object, problem: str) -> None:
@@ -129,10 +275,8 @@ def _require(holds: Any, wiring: Wiring, factors: Ints, method: object, problem:
         )
 
 
-def _add_tables(
-    terms: Terms, wiring: Wiring, factors: Ints, scopes: Ints, keep: Ints, take: Ints, method: object
-) -> None:
-    """Add the polynomials of tables: the coefficient of a product is an alternating sum over its subsets."""
+def _polynomials(wiring: Wiring, factors: Ints, scopes: Ints, keep: Ints, take: Ints, method: object) -> Polynomials:
+    """The polynomials of tables: the coefficient of a product is an alternating sum over its subsets."""
     arity, plugs = scopes.shape[1], wiring.plugs
     cards = plugs.cards[scopes]
     strides = np.cumprod(np.concatenate([np.ones((len(scopes), 1), np.int64), cards[:, :0:-1]], axis=1), axis=1)[
@@ -141,40 +285,18 @@ def _add_tables(
     base = plugs.places[factors] + (strides * keep[scopes]).sum(axis=1)
     steps, numbers = strides * (take - keep)[scopes], np.empty((len(factors), 2**arity))
     for subset in range(2**arity):
-        chosen = [i for i in range(arity) if subset >> i & 1]
-        numbers[:, subset] = -plugs.tables[base + steps[:, chosen].sum(axis=1)]
+        numbers[:, subset] = -plugs.tables[base + steps[:, members_of(subset)].sum(axis=1)]
     _require(np.isfinite(numbers).all(axis=1), wiring, factors, method, "has impossible joint states")
     for i in range(arity):
+        require_time()
         split = numbers.reshape(len(factors), -1, 2, 2**i)
         split[:, :, 1] -= split[:, :, 0]
-    for subset in range(2**arity):
-        chosen = [i for i in range(arity) if subset >> i & 1]
-        _add_products(terms, scopes[:, chosen], numbers[:, subset])
-
-
-def _add_products(terms: Terms, members: Ints, numbers: Floats) -> None:
-    """Add products of variables, one row each, times numbers."""
-    degree = members.shape[1]
-    if degree == 0:
-        terms.constant += float(numbers.sum())
-    elif degree == 1:
-        terms.add(members, numbers)
-    elif degree == 2:
-        terms.join(members[:, 0], members[:, 1], numbers)
-    else:
-        below, above = numbers < 0.0, numbers > 0.0
-        weights = -numbers[below, None]
-        ones = np.ones((1, degree))
-        terms.lowered(members[below], weights[:, 0] * (degree - 1), weights * ones)
-        _add_positive(terms, members[above], numbers[above])
+    return Polynomials(scopes, numbers)
 
 
 def _add_positive(terms: Terms, members: Ints, numbers: Floats) -> None:
-    """Add products with positive numbers."""
+    """Add the auxiliary variables of products with positive numbers, whose pairs are there."""
     degree = members.shape[1]
-    for i in range(degree):
-        for j in range(i + 1, degree):
-            terms.join(members[:, i], members[:, j], numbers)
     last = (degree - 1) // 2
     for k in range(1, last + 1):
         c = 1.0 if degree % 2 and k == last else 2.0
