@@ -1,5 +1,7 @@
 """Assignments of methods that search, in names and states."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -86,3 +88,46 @@ def test_the_number_of_assignments_is_any_whole_number(ask):
     for wrong in (0, 1.5, None, np.array([1, 2])):
         with pytest.raises(ss.errors.ArgumentError, match="k= is a whole number"):
             ask(net, k=wrong)
+
+
+def test_findings_on_joints_reach_large_models():
+    """In models for which the time of an exact answer is looked at first."""
+    student, rng = ss.datasets.load("student"), np.random.default_rng(5)
+    coins = [ss.TableCPD(ss.Discrete(f"c{i}"), rng.dirichlet([1.0, 1.0])) for i in range(600)]
+    large = ss.BayesNet(*student.cpds, *coins)
+    given = {("letter", "sat"): ss.Likelihood([[0.1, 0.9], [0.2, 0.7]])}
+    small, names = ss.map_assignment(student, given=given), student.variables.names
+    for over in (None, large.variables.names, [*large.variables.names][::-1]):
+        found = ss.map_assignment(large, given=given, over=over)
+        assert [found.assignment[name] for name in names] == [small.assignment[name] for name in names]
+        assert found.guarantees["assignment"] is ss.Guarantee.EXACT
+
+
+def test_to_ask_for_all_variables_by_name_is_to_ask_for_everything():
+    """Where exact answers do not fit, too: all are searched for in the same way."""
+    rng = np.random.default_rng(6)
+    spins = [ss.Discrete(f"s{i}") for i in range(100)]
+    pairs = {tuple(sorted(rng.choice(100, 2, replace=False).tolist())) for _ in range(1500)}
+    energies = {(spins[i], spins[j]): rng.normal(size=(2, 2)) for i, j in pairs}
+    net, names = ss.MarkovNet.pairwise_energies({}, energies), [v.name for v in spins]
+    given = {"s7": 1}
+    for k in (1, 2):
+        ask = partial(ss.map_assignment, net, given=given, k=k, until=3)
+        found = ask()
+        assert found.guarantees["assignment"] is ss.Guarantee.HEURISTIC
+        rest = [name for name in names[::-1] if name != "s7"]
+        for over in (names, rest, iter(rest)):
+            other = ask(over=over)
+            assert other.log_value == found.log_value
+            assert other.info["search"] == found.info["search"]
+            assert ("s7" in other.assignment) == (over is names)
+            assert all(other.assignment[name] == found.assignment[name] for name in rest)
+
+
+def test_to_ask_for_all_but_one_sums_it_out():
+    asia = ss.datasets.load("asia")
+    rest = [name for name in asia.variables.names if name not in ("xray", "dysp")]
+    exact = ss.map_assignment(asia, given={"dysp": "yes"}, over=rest)
+    found = ss.map_assignment(asia, given={"dysp": "yes"}, over=rest, method=ss.inference.AutomaticSearch())
+    assert found.log_value == pytest.approx(exact.log_value)
+    assert "xray" not in found.assignment

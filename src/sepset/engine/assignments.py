@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterable, Mapping, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from sepset.base.checks import generator, whole
 from sepset.base.membership import without
 from sepset.base.text import brief
 from sepset.base.threads import OutOfTime, ending_at
-from sepset.engine.jointfindings import takes_joints
+from sepset.engine.jointfindings import has_joints, takes_joints
 from sepset.engine.kept import engine_for
 from sepset.errors import ArgumentError, ImpossibleEvidence, NotApplicable, TooLarge
 from sepset.inference.assignment import AssignmentTask, Assigns, Found
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
     from sepset.engine.engine import Engine
+
+Asked: TypeAlias = "VariableLike | Iterable[VariableLike] | None"
+"""The variables whose best values are asked for; None for all that are not observed."""
 
 TIMED, LONG = 500, 10.0
 """In models of so many variables a search comes before an exact answer of more than these seconds."""
@@ -99,13 +102,14 @@ def best_assignment(
     method: Method | Assigns | None,
     *,
     given: Given,
-    over: VariableLike | Iterable[VariableLike] | None,
+    over: Asked,
     k: int,
     options: SearchOptions,
 ) -> MapResult:
     """The most probable assignment by a method; None: exact, or by search where that does not fit or takes long."""
     k = whole("k", k, least=1)
     options.check()
+    over = list(over) if isinstance(over, Iterator) else over  # which is read more than once
     if _searches(method):
         return searched(engine_for(model), method, given=given, over=over, k=k, options=options)
     if method is not None:
@@ -123,14 +127,14 @@ def _exact_or_searched(
     engine: Engine,
     *,
     given: Given,
-    over: VariableLike | Iterable[VariableLike] | None,
+    over: Asked,
     k: int,
     options: SearchOptions,
 ) -> MapResult:
     """Exact, unless that is known to take long, does not fit, or is not done after half of the seconds."""
     question: dict[str, Any] = {"given": given, "over": over, "k": k}
     begun, first = time.monotonic(), None
-    if over is None and k == 1 and (why := _too_long(engine, given, options.half)):
+    if k == 1 and (why := _too_long(engine, given, over, options.half)):
         with suppress(TooLarge, NotApplicable):  # a factor without a table, which clique trees may not need
             first = searched(engine, None, **question, options=options.since(begun), why=why)
         if first is not None and (options.until is not None or first.guarantees["assignment"] is Guarantee.EXACT):
@@ -141,7 +145,7 @@ def _exact_or_searched(
     except TooLarge as refusal:
         if first is not None:
             return first
-        if over is not None and k > 1:
+        if k > 1 and not _is_all(engine, given=given, over=over):
             raise
         why, refused = str(refusal), refusal
     except OutOfTime:
@@ -149,14 +153,17 @@ def _exact_or_searched(
     try:
         return searched(engine, None, **question, options=options.since(begun), why=why)
     except (TooLarge, NotApplicable):
-        if refused is None or (over is None and not can(engine.prepared, Rewrites)):
+        if refused is None or (not can(engine.prepared, Rewrites) and _is_all(engine, given=given, over=over)):
             raise
     raise refused  # the search needs a table that an exact answer does without: its reason says more
 
 
-def _too_long(engine: Engine, given: Given, most: float) -> str:
-    """Why an exact answer would take long, or nothing; its plan is used if it is asked for after all."""
-    if len(engine.model.variables) < TIMED or engine.joints or not can(engine.prepared, TimesBest):
+def _too_long(engine: Engine, given: Given, over: Asked, most: float) -> str:
+    """Why an exact answer about everything would take long, or nothing; its plan is used if it is asked for later."""
+    is_joint = engine.joints or has_joints(given)
+    if len(engine.model.variables) < TIMED or is_joint or not can(engine.prepared, TimesBest):
+        return ""
+    if not _is_all(engine, given=given, over=over):
         return ""
     try:
         with ending_at(time.monotonic() + most):
@@ -174,7 +181,7 @@ def searched(
     method: Assigns | None,
     *,
     given: Given,
-    over: VariableLike | Iterable[VariableLike] | None,
+    over: Asked,
     k: int,
     options: SearchOptions,
     why: str = "",
@@ -193,8 +200,7 @@ def searched(
         method = AutomaticSearch()
     k = whole("k", k, least=1)
     evidence = engine.evidence(given)
-    listed = [] if over is None else list(engine.positions(over))
-    asked = None if over is None else without(listed, evidence.observed)
+    listed, asked = [] if over is None else list(engine.positions(over)), _asked(engine, evidence, over)
     task = AssignmentTask(
         searched_problem(engine, evidence, asked),
         evidence,
@@ -214,6 +220,20 @@ def searched(
         raise _named(engine, evidence, error) from None
     known = {v: evidence.codes[v] for v in listed if v in evidence.codes}
     return _result(engine, method, evidence, task, _explained(found, why), known)
+
+
+def _asked(engine: Engine, evidence: Evidence, over: Asked) -> list[int] | None:
+    """The positions of what is asked for and not observed; None for all that is not observed."""
+    if over is None:
+        return None
+    asked = list(without(engine.positions(over), evidence.observed))
+    return None if len(asked) == len(engine.model.variables) - len(evidence.observed) else asked
+
+
+@takes_joints
+def _is_all(engine: Engine, *, given: Given, over: Asked) -> bool:
+    """Whether all that is not observed is asked for."""
+    return over is None or _asked(engine, engine.evidence(given), over) is None
 
 
 def _explained(found: Found, why: str) -> Found:

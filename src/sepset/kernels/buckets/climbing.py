@@ -19,14 +19,26 @@ def climb(
 ) -> None:
     """Offer the assignment in `codes` and better ones near it, which differ in one variable, or in two.
 
+    It goes around the variables, until a whole turn changes none or does not raise the value.
+
     Args:
-        work: pairs of variables are tried until so much work is done.
+        work: pairs of variables are tried until so much work is done, single ones until twice as much is, but for one
+            turn.
     """
-    sums, room = here.moves, here.ascents
-    value, left = value_of(causes, codes, sums), len(codes)
+    sums, room, num, size = here.moves, here.ascents, len(codes), len(causes.numbers)
+    value, several = value_of(causes, codes, sums), len(best) > 1
     offer(value, codes, best, found)
-    while left > 0 and not cancel[0]:
-        i = left - 1
+    i, left, is_same, before, turns = num, num, True, value, 0
+    while left > 0 and not cancel[0] and (turns == 0 or now[3] < 2 * work):
+        turns += int(i == 0)
+        if i == 0 and not is_same:  # what changes add up to is rounded
+            now[3] += size
+            value = value_of(causes, codes, sums)
+            offer(value, codes, best, found)
+            if not value > before + RISE:
+                break
+            before, is_same = value, True
+        i = i - 1 if i > 0 else num - 1
         left -= 1
         own = codes[i]
         for code in range(causes.states[i + 1] - causes.states[i]):
@@ -34,16 +46,22 @@ def climb(
                 continue
             now[3] += 2 * (causes.starts[i + 1] - causes.starts[i])
             rise = change(causes, i, code, codes, sums)
-            if value + rise > best[len(best) - 1]:
+            if several and value + rise > best[len(best) - 1]:
+                now[3] += size
                 offer(value_of(causes, codes, room), codes, best, found)
             if now[3] < work and -100.0 < rise <= RISE:
                 now[3] += 2 * (len(causes.terms) - causes.starts[i])
                 rise = second(causes, i, rise, codes, sums)
             if rise > RISE:
-                value, left = value_of(causes, codes, sums), len(codes)
-                offer(value, codes, best, found)
+                value, left, is_same = value + rise, num, False
+                if several or not np.isfinite(value):
+                    now[3] += size
+                    value = value_of(causes, codes, sums)
+                    offer(value, codes, best, found)
                 break
             change(causes, i, own, codes, sums)
+    if not is_same:
+        offer(value_of(causes, codes, sums), codes, best, found)
     for m in range(len(here.moves)):
         here.moves[m] = here.ascents[m] = 0.0
 
