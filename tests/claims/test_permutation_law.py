@@ -1073,6 +1073,7 @@ CPD_METHODS: dict[str, Callable[[Any, World], Any]] = {
     "irrelevant": lambda cpd, w: sorted(v.name for v in cpd.irrelevant(context_of(cpd))),
     "conditioned": lambda cpd, w: plain_cpd(cpd.conditioned(cpd.fixed(context_of(cpd)))),
     "decomposed": lambda cpd, w: product_of(cpd.decomposed(cpd.fixed(context_of(cpd))), cpd),
+    "is_whole": lambda cpd, w: cpd.is_whole(cpd.fixed(context_of(cpd))),
     "fixed": lambda cpd, w: {v.name: v.states[code] for v, code in cpd.fixed(context_of(cpd)).items()},
     "statistics": estimated,
     "scatters": lambda cpd, w: (
@@ -1114,7 +1115,7 @@ LOOSE = {"LogisticCPD": 1e-4, "NoisyOr": 1e-4, "NoisyMax": 1e-4, "RuleCPD": 1e-5
 
 for kind in FORMS:
     for method, ask_cpd in CPD_METHODS.items():
-        takes_codes = hasattr(getattr(ss, kind), "fixed") or method not in ("conditioned", "decomposed")
+        takes_codes = hasattr(getattr(ss, kind), "fixed") or method not in ("conditioned", "decomposed", "is_whole")
         if f"cpds.{kind}.{method}" in PAIRS and takes_codes:
             loose = LOOSE.get(kind, EQUAL) if "statistics" in method else EQUAL
             law(f"cpds.{kind}.{method}", tolerance=loose)(each(ask_cpd, kind))
@@ -1356,6 +1357,7 @@ EXEMPT = {
     "inference.MergeOrder.break_even": "compares the costs of two orders, which are numbers",
     "classify.MultinomialNaiveBayes.*": "takes a matrix of counts, whose columns are the words in their order",
     "cpds.KernelCPD.decomposed": OWN,
+    "cpds.KernelCPD.is_whole": OWN,
     "cpds.*.concave": OWN,
     "data.Dataset.take": NO_ORDER,
     "recommend.Baskets.take": NO_ORDER,

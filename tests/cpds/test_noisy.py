@@ -17,6 +17,7 @@ from sepset.cpds.priors.weights import NormalWeights
 from sepset.cpds.table import TableCPD
 from sepset.errors import DataError, NotApplicable, TooLarge
 from sepset.models.bayesnet import BayesNet
+from sepset.semiring import MAX
 from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete
 from support.bounded import within
@@ -253,3 +254,33 @@ def test_a_child_of_one_state_leaves_its_parents_alone():
     best = map_assignment(net, k=2)
     np.testing.assert_allclose(best.probabilities, [0.75**30, 0.75**29 * 0.25], rtol=1e-12)
     assert map_assignment(net, over=["p3", "c"]).assignment["p3"] == 1
+
+
+def test_what_is_whole_for_maxima_is_one_table_of_all_free_variables():
+    rng, num_whole = np.random.default_rng(4), 0
+    for _ in range(300):
+        cards = rng.choice([1, 2, 3], rng.integers(0, 6), p=[0.1, 0.7, 0.2]).tolist()
+        child, parents = Discrete("x", int(rng.choice([1, 2, 3]))), [Discrete(f"p{i}", c) for i, c in enumerate(cards)]
+        alike = [oracle.random_rows(rng, (3, child.num_states), deterministic=0.2, zeros=0.2) for _ in range(2)]
+        cpd = NoisyMax(child, {p: alike[rng.integers(2)][: p.num_states] for p in parents}, leak=alike[0][0])
+        given = {v: int(rng.integers(v.num_states)) for v in (child, *parents) if rng.random() < 0.3}
+        if cpd.is_whole(given):
+            parts = cpd.decomposed(given, MAX).filled
+            assert len(parts) == 1
+            assert {*cpd.parents} - {*given} <= {*parts[0].scope}
+            num_whole += 1
+    assert num_whole > 50
+
+
+def test_products_and_tables_that_are_too_large_are_not_whole():
+    parents = [Discrete(f"p{i}") for i in range(30)]
+    differing = NoisyOr(Discrete("x"), {p: 0.1 + 0.02 * i for i, p in enumerate(parents)}, leak=0.1)
+    alike = NoisyOr(Discrete("y"), dict.fromkeys(parents, 0.3), leak=0.1)
+    seen = dict.fromkeys(parents[10:], 0)
+    for cpd, given, expected in (
+        (differing, {differing.child: 1}, False),  # 2^30 entries
+        (differing, {differing.child: 1, **seen}, True),
+        (differing, {differing.child: 0, **seen}, False),  # a product of the causes
+        (alike, {alike.child: 1, **seen}, False),  # a chain of the number of causes
+    ):
+        assert cpd.is_whole(given) == expected

@@ -16,6 +16,7 @@ from sepset.factors.table import Table
 from sepset.inference.plugs import parts_of
 from sepset.inference.wiring import Wiring
 from sepset.kernels.propagation.wires import POTTS
+from sepset.potentials import over_scopes
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Universe
@@ -170,3 +171,18 @@ def test_soft_findings_are_refused_by_name():
     problem = Problem(Universe([Discrete("a")]), ())
     with pytest.raises(NotApplicable, match=r"Soft findings are fitted before a model is wired; found 'a'"):
         Wiring.of(problem, Evidence(soft={0: np.array([0.5, 0.5])}))
+
+
+def test_factors_are_met_breadth_first_and_cycles_are_seen():
+    x = ss.Discrete.array("x", 6)
+    net = ss.MarkovNet(over_scopes([[4, 5], [1, 2], [0, 1], [2, 0], [2, 3]], Potts(1.0), array=x))
+    wiring = Wiring.of(net.as_written())
+    whole = wiring.traversal
+    assert not whole.is_forest
+    assert sorted(whole.order.tolist()) == list(range(5))
+    assert set(whole.order[:2].tolist()) == {2, 3}
+    assert whole.order[-1] == 0
+    cut = wiring.traversal_of(np.array([0, 0, 0, 1, 0], np.uint8))
+    assert cut.is_forest
+    assert cut.order.tolist() == [2, 1, 4, 0]
+    assert cut.up.reshape(-1, 2)[[2, 1, 4, 0]].tolist() == [[1, 0]] * 4

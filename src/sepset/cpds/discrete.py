@@ -173,6 +173,10 @@ class DiscreteCPD(Frozen, Tabulated):
         """The logarithm at the child's code as a concave function of the other parents; None if it is not concave."""
         return None
 
+    def is_whole(self, given: Mapping[Any, int]) -> bool:
+        """Whether its factor for maxima is known to be one table of all variables that are not in `given` (codes)."""
+        return False
+
     def conditioned(self, given: Mapping[Any, int]) -> DiscreteCPD:
         r"""The CPD $P(X \mid \mathbf u, \mathbf U')$ over the parents $\mathbf U'$ that are not in `given` (codes)."""
         free = tuple(p for p in self.parents if p not in given)

@@ -130,6 +130,18 @@ class Influences:
         leak = rows.probabilities([np.array([code]) for code in known.values()], 1)[0]
         return Influences(leak, tuple(e for i, e in enumerate(self.effects) if i not in known), self.order)
 
+    def for_maxima(
+        self, child: Discrete, parents: tuple[Discrete, ...], code: int | None, line: Line
+    ) -> Decomposition | None:
+        """The product of factors if the child is absent, else the chain of products; None if the table is smaller.
+
+        Args:
+            code: that of the child, if it is observed.
+        """
+        if child.num_states == 1 or code == self.order[0]:
+            return self.absent(child, parents)
+        return self.products(child, parents, line)
+
     def absent(self, child: Discrete, parents: tuple[Discrete, ...]) -> Decomposition:
         r"""The factors $P(Z_i = 0 \mid u_i)$, whose product is the probability that the child is absent."""
         here = np.where(np.arange(len(self.leak)) == self.order[0], self.leak[0], 0.0)

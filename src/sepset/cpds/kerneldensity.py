@@ -155,6 +155,10 @@ class KernelCPD(RealChild, Tabulated):
             f"{parents or ' Ask without it, or'} replace it by its to_linear_gaussian()."
         )
 
+    def is_whole(self, given: Mapping[Any, Any]) -> bool:
+        """False: its factor is a density."""
+        return False
+
     @often
     def concave(self, given: Mapping[Any, Any]) -> None:
         """None: the logarithm of a mixture is not concave."""

@@ -19,7 +19,7 @@ from sepset.base.numerics.optimize import maximize
 from sepset.cpds.contexts import by_state, setting, shown_causes, shown_terms, titles
 from sepset.cpds.counts import Configurations, Contexts, column, decode, expected_log
 from sepset.cpds.cpd import ParameterBlock
-from sepset.cpds.discrete import TOLERANCE, ChainedCPD, DiscreteCPD, check_rows, discrete_scope
+from sepset.cpds.discrete import MOST_TABLED, TOLERANCE, ChainedCPD, DiscreteCPD, check_rows, discrete_scope
 from sepset.cpds.influences import Influences
 from sepset.cpds.jointstates import EngineValues, JointStates, dense_values
 from sepset.cpds.multinomials import exponents, from_logits, logits
@@ -103,21 +103,23 @@ class NoisyCPD(ChainedCPD):
         return self._over(free, influences=self.influences.absorbing(known)) if known else self
 
     def decomposed(self, given: Mapping[Any, int], semiring: Semiring = SUM) -> Decomposition:
-        r"""The chain for sums; for maxima the form in which auxiliaries are functions of the parents.
-
-        If the child is absent, that is the product $\prod_i P(Z_i = 0 \mid u_i)$. Otherwise it is a chain of the
-        distinct products $\prod_i P(Z_i \le x \mid u_i)$, of which there are few if parents act alike, or the table.
-        """
+        """The chain for sums; for maxima the form in which auxiliaries are functions of the parents, or the table."""
         if semiring is SUM:
             return super().decomposed(given, semiring)
-        rest, code = self.conditioned(given), given.get(self.child)
-        if self.child.num_states == 1 or code == rest.influences.order[0]:
-            return rest.influences.absent(self.child, rest.parents)
-        if (made := rest.influences.products(self.child, rest.parents, rest.line)) is not None:
+        rest = self.conditioned(given)
+        if (made := rest.influences.for_maxima(self.child, rest.parents, given.get(self.child), rest.line)) is not None:
             return made
         why = "Its contributions differ, so that maxima and logarithms need the table. Observe more parents."
         self._check_tabled(num_entries(rest.scope), len(rest.parents), why)
         return rest._whole()
+
+    def is_whole(self, given: Mapping[Any, int]) -> bool:
+        """Whether its factor for maxima is one table of all variables that are not in `given` (codes)."""
+        rest = self.conditioned(given)
+        return (
+            num_entries(rest.scope) <= MOST_TABLED
+            and rest.influences.for_maxima(self.child, rest.parents, given.get(self.child), rest.line) is None
+        )
 
     @often
     def concave(self, given: Mapping[Any, int]) -> Concave:

@@ -189,6 +189,9 @@ class Decomposable(Protocol):
     def concave(self, given: Mapping[AnyVariable, Any]) -> Concave | None:
         """The function of the parents that are not in `given`, which has the child's code; None if not concave."""
 
+    def is_whole(self, given: Mapping[AnyVariable, Any]) -> bool:
+        """Whether its factor for maxima is known to be one table of all variables that are not in `given`."""
+
     def probabilities(self, rows: Columns, num_rows: int) -> Floats:
         """The distribution of the child for each row of its parents, `[rows, states]`."""
 

@@ -46,9 +46,8 @@ from sepset.inference.maxima import (
     cheapest,
     check_found,
     foresee,
+    foresee_tables,
     joined,
-    limited_elimination,
-    refusing,
     with_sums,
 )
 from sepset.inference.method import (
@@ -64,6 +63,7 @@ from sepset.inference.method import (
     prepare,
 )
 from sepset.inference.plan import EliminationPlan, JointPlan, make_plan
+from sepset.inference.refusals import limited_elimination, refusing
 from sepset.inference.rewriting import (
     MOST_TOGETHER,
     Certain,
@@ -213,6 +213,7 @@ class PreparedForms:
 
     def _by_elimination(self, evidence: Evidence, over: Sequence[int], search: working) -> Best:
         """The best values by one elimination, whose work is limited."""
+        foresee_tables(self._whole, self.asked(evidence, over))
         with limited_elimination((made := self.for_best(evidence, over)).problem, search):
             return made.best(evidence, over)
 
@@ -347,10 +348,10 @@ class PreparedForms:
 
     def _frontiers(self, evidence: Evidence, over: Sequence[int], wide: WideForms) -> Frontiers:
         """The search from the frontier of partial assignments under forms whose children are observed."""
-        empty = dict.fromkeys(wide.forms, Decomposition(()))
+        functions, empty = wide.functions, dict.fromkeys(wide.forms, Decomposition(()))
         numbers, parts = self._relevant(over, evidence), {**self._other_parts(evidence, over, wide.forms), **empty}
         problem, _, _ = rewritten(self.problem, numbers, parts)
-        return Frontiers(problem, self.method, wide.functions, evidence, over)
+        return Frontiers(problem, self.method, functions, evidence, over)
 
     def for_best(self, evidence: Evidence, over: Sequence[int]) -> Prepared:
         """The method prepared for the problem rewritten for the best values of `over`."""

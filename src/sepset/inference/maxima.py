@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats
+from sepset.base.arraytypes import Floats, Ints
 from sepset.base.lazy import lazy
 from sepset.base.membership import without
 from sepset.base.text import in_digits, listing
-from sepset.base.threads import OutOfWork, spend, work_left, working
+from sepset.base.threads import spend, work_left
 from sepset.errors import TooLarge
 from sepset.factors.algebra import MAX_ENTRIES, AnyVariable
 from sepset.factors.decomposition import Concave
@@ -40,14 +38,12 @@ from sepset.inference.method import (
     prepare,
 )
 from sepset.inference.plan import make_plan
+from sepset.inference.refusals import MORE_TIME
 from sepset.inference.rewriting import FormParts, codes_of, given_by_variable, have_small_tables
 from sepset.problem import ConditionalGroup, Form, Problem
 from sepset.semiring import MAX, SUM, Semiring
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 MOST_IN_BRANCHES = 2**26
 """The most entries of the tables that are filled for all branches of one search."""
@@ -61,13 +57,6 @@ LARGE = 2**16
 
 SMALL_PLAN = 2**16
 """The entries of the tables of a plan up to which no other way is looked for."""
-
-
-MORE_TIME = (
-    "A search takes about two seconds; give it more time, as in map_assignment(..., until=Until(seconds=60)), or "
-    "observe more variables."
-)
-"""The end of a refusal."""
 
 
 class Found(NamedTuple):
@@ -443,6 +432,18 @@ class AskedForms:
         return size, PARENT_NANOSECONDS * len(group.parents)
 
     @lazy
+    def joined(self) -> Ints:
+        """Pairs of variables that the tables of forms with an observed child join: the first parent with the others."""
+        pairs = [np.zeros((0, 2), np.int64)]
+        for i in self._sure:
+            form, codes = self.problem.forms[i], self._codes(i)
+            parents = self.problem.conditionals[form.group].parents
+            free = [v for v in parents if v not in self.evidence.codes]
+            if len(free) > 1 and len(parents) + 1 == len(form.source.scope) and form.source.is_whole(codes):
+                pairs.append(np.stack([np.full(len(free) - 1, free[0]), free[1:]], axis=1))
+        return np.concatenate(pairs)
+
+    @lazy
     def _asked(self) -> frozenset[int]:
         return frozenset(self.over)
 
@@ -490,6 +491,16 @@ def foresee(prepared: Prepared | None, asked: AskedForms) -> None:
             prepared.refuse_maxima(asked.over, asked.evidence.observed, apart)  # else a search needs no tables
 
 
+def foresee_tables(prepared: Prepared | None, asked: AskedForms) -> None:
+    """Raise if these maxima are hopeless with the tables of forms whose child is observed; none of them is made."""
+    problem, is_large = asked.problem, asked.problem.num_visible >= costs.VARIABLES_OF_MINORS
+    if is_large and prepared is not None and can(prepared, ForeseesSums) and not asked.evidence.weights:
+        children = [problem.conditionals[problem.forms[i].group].child for i in asked.mixed]
+        apart = [v for v in children if v in asked.evidence.codes]
+        if len(asked.joined):
+            prepared.refuse_maxima(asked.over, asked.evidence.observed, apart, asked.joined)
+
+
 def with_sums(problem: Problem, numbers: Iterable[int], known: Collection[int]) -> list[int]:
     """Those of some forms that have variables which are neither asked for nor observed."""
     groups = ((i, problem.conditionals[problem.forms[i].group]) for i in numbers)
@@ -535,51 +546,3 @@ def check_found(found: Found, wide: WideForms, *, is_all: bool = True) -> None:
     if not found.is_proved and found.bound < math.inf:
         best = found.best[0].log_value if found.best else -math.inf
         raise wide.refusal(best, found.bound if is_all else math.inf)
-
-
-def refusing(method: Callable[P, T]) -> Callable[P, T]:
-    """The method, which raises `TooLarge` once there is no work left."""
-
-    @wraps(method)
-    def called(*args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            return method(*args, **kwargs)
-        except OutOfWork:
-            raise TooLarge(f"The best values are not certain after a search. {MORE_TIME}") from None
-
-    return called
-
-
-@contextmanager
-def limited_elimination(problem: Problem, search: working | None = None) -> Iterator[None]:
-    """Inside, one elimination is refused if it would take too long: before it begins or, if functions in the problem
-    make its tables rows, of which it is not known before how many there will be, after the work of a search.
-
-    Args:
-        search: a search of the same question, for what is left of its work; None for a new one.
-    """
-    search = search or working(costs.NANOSECONDS_OF_A_SEARCH)
-    with search if problem.functions else working(costs.NANOSECONDS_OF_ONE_MAXIMUM):
-        try:
-            yield
-        except OutOfWork:
-            longest = "two seconds, besides a search" if problem.functions else "ten seconds"
-            raise TooLarge(
-                f"The best values would take more than about {longest}, by elimination, though its tables fit. "
-                f"{MORE_TIME}"
-            ) from None
-
-
-@contextmanager
-def limited_rows(problem: Problem) -> Iterator[None]:
-    """Inside, an elimination is refused if functions in the problem make it too long: their tables are rows, of which
-    it is not known before how many there will be."""
-    with working(costs.NANOSECONDS_OF_A_SEARCH if problem.functions else math.inf):
-        try:
-            yield
-        except OutOfWork:
-            raise TooLarge(
-                "The tables of functions of many variables have so many rows that an elimination takes more than about "
-                "two seconds. Observe more variables, ask for fewer, or give it more time, as in map_assignment(..., "
-                "until=Until(seconds=60))."
-            ) from None

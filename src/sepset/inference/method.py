@@ -307,8 +307,14 @@ class ForeseesSums(Protocol):
             apart: the children of conditionals that may have other factors than those of the problem.
         """
 
-    def refuse_maxima(self, over: Sequence[int], observed: Sequence[int], apart: Collection[int] = ()) -> None:
-        """The same for these sums and the maxima after them; chains may be tables."""
+    def refuse_maxima(
+        self, over: Sequence[int], observed: Sequence[int], apart: Collection[int] = (), joined: Ints | None = None
+    ) -> None:
+        """The same for these sums and the maxima after them; chains may be tables.
+
+        Args:
+            joined: pairs of variables that are known to be in one table, which the problem does not have.
+        """
 
 
 @runtime_checkable

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,8 +33,8 @@ from sepset.inference.plugs import (
     require_discrete,
     starts_of,
 )
-from sepset.inference.traversal import Traversal
 from sepset.kernels.map.consistency import prune
+from sepset.kernels.propagation.traversal import traverse
 from sepset.kernels.propagation.wires import (
     AT_LEAST_ONE,
     GROUP,
@@ -53,6 +54,34 @@ LARGEST = 1e100
 
 MOST_TABLED = 2**16
 """The most entries of a table that a group or a count is made into."""
+
+
+class Traversal(NamedTuple):
+    """The factors breadth first.
+
+    Attributes:
+        order: the factors in this order.
+        up: for each slot, whether the factor was reached from its variable.
+        is_forest: whether the graph of variables and factors has no cycle.
+    """
+
+    order: Ints
+    up: Bytes
+    is_forest: bool
+
+    @classmethod
+    def of(cls, wires: Wires, factors: Ints, left_out: Bytes) -> Traversal:
+        """The traversal from the first variable of each component.
+
+        Args:
+            factors: the factor of each slot.
+            left_out: one for each factor that does not count.
+        """
+        n, left = len(wires.cards), left_out == 0
+        num, slots = int(left.sum()), int(left[factors].sum())
+        order, up, queue = np.zeros(num, np.int64), np.zeros(len(factors), np.uint8), np.zeros(max(n, 1), np.int64)
+        components = int(traverse(wires, factors, np.zeros(n, np.uint8), left_out.copy(), queue, order, up))
+        return cls(order, up, n + num - slots == components)
 
 
 @dataclass(frozen=True, eq=False)

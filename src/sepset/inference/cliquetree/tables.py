@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats
+from sepset.base.arraytypes import Floats, Ints
 from sepset.base.cache import Cache
 from sepset.base.entries import Answers
 from sepset.base.lazy import lazy
@@ -22,7 +22,8 @@ from sepset.inference.compiled.planner import Planner, Settings
 from sepset.inference.compiled.store import FactorStore
 from sepset.inference.conflict import impossible
 from sepset.inference.method import Answer, Best, Calibrated, EliminationMethod
-from sepset.inference.plan import EliminationPlan, JointPlan, refuse_maxima, refuse_sums
+from sepset.inference.plan import EliminationPlan, JointPlan
+from sepset.inference.refusals import refuse_maxima, refuse_sums
 from sepset.problem import Problem
 from sepset.semiring import SUM, Semiring
 from sepset.variables.evidence import Evidence
@@ -109,9 +110,12 @@ class PreparedTables(TableEngine):
         """Raise if every order of the sums before maxima over `over` has tables far beyond the memory."""
         refuse_sums(self.problem, over, observed, self._memory_of_one, apart)
 
-    def refuse_maxima(self, over: Sequence[int], observed: Sequence[int], apart: Collection[int] = ()) -> None:
+    def refuse_maxima(
+        self, over: Sequence[int], observed: Sequence[int], apart: Collection[int] = (), joined: Ints | None = None
+    ) -> None:
         """Raise if every order of the sums and of the maxima after them has tables far beyond the memory."""
-        refuse_maxima(self.problem, over, observed, self._memory_of_one, apart)
+        memory = self._memory_of_one if joined is None else max(self.method.memory, 1)  # no plan has room for one more
+        refuse_maxima(self.problem, over, observed, memory, apart, joined)
 
     @property
     def _memory_of_one(self) -> int:

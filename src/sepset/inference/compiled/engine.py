@@ -29,7 +29,8 @@ from sepset.inference.compiled.run import Run, TensorRun
 from sepset.inference.compiled.store import FactorStore, FactorValues
 from sepset.inference.exact.products import dividing, with_products
 from sepset.inference.method import Answer, Best
-from sepset.inference.plan import EliminationPlan, has_minors, refuse_cores, refuse_minors
+from sepset.inference.plan import EliminationPlan
+from sepset.inference.refusals import has_minors, refuse_cores, refuse_minors
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete

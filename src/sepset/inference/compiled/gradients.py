@@ -27,7 +27,8 @@ from sepset.inference.compiled.question import Question, compile_question
 from sepset.inference.compiled.run import TensorRun
 from sepset.inference.compiled.store import FactorStore, FactorValues
 from sepset.inference.method import DEFAULT_MEMORY
-from sepset.inference.plan import EliminationPlan, make_plan, refuse_minors
+from sepset.inference.plan import EliminationPlan, make_plan
+from sepset.inference.refusals import refuse_minors
 from sepset.kernels.kernel import are_loaded
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence

@@ -22,7 +22,7 @@ from sepset.inference.compiled.gradients import Derivatives, Gradient
 from sepset.inference.conflict import impossible, restrict
 from sepset.inference.diagnosis.soft import resolve_soft
 from sepset.inference.method import Prepared, dense, elimination_settings
-from sepset.inference.plan import refuse_minors
+from sepset.inference.refusals import refuse_minors
 from sepset.problem import ConditionalGroup, Problem
 from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Universe

@@ -33,9 +33,9 @@ from sepset.inference.gaussian.ancestry import AncestralAnswer, AncestralMargina
 from sepset.inference.gaussian.widths import Widths, all_regressions
 from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.hybrid.wide import WideAnswer
-from sepset.inference.maxima import limited_rows
 from sepset.inference.method import Answer, Best, check_settings
-from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, has_minors, make_plan, refuse_minors
+from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan
+from sepset.inference.refusals import has_minors, limited_rows, refuse_minors
 from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
 from sepset.problem import Problem
 from sepset.semiring import MAX, SUM, Semiring

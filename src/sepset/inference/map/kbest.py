@@ -20,9 +20,9 @@ from sepset.inference.buckets.evidencefactors import reduced_factors
 from sepset.inference.buckets.pool import summed_out
 from sepset.inference.map.buckets import log_factor, max_buckets
 from sepset.inference.map.ranking import Ranking
-from sepset.inference.maxima import limited_rows, refusing
 from sepset.inference.method import AnswersByMoments, Best, BestStates, Prepared, Rewrites, can, elimination_settings
 from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan
+from sepset.inference.refusals import limited_rows, refusing
 from sepset.variables.evidence import Evidence
 
 ASSIGNMENT_BYTES = 100

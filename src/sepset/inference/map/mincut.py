@@ -22,7 +22,7 @@ from sepset.inference.assignment import AssignmentTask, Certificate, Found
 from sepset.inference.map.binary import BinaryEnergy
 from sepset.inference.map.layers import Layers, is_ordered
 from sepset.inference.map.maxflow import FlowGraph
-from sepset.inference.map.reductions import MOST_PAIRS, MOST_TRIED, TORN
+from sepset.inference.map.reductions import MOST_PAIRS, MOST_TRIED, not_submodular
 from sepset.inference.result import Guarantee
 from sepset.inference.wiring import Wiring
 
@@ -127,7 +127,7 @@ def _frustrated(energy: BinaryEnergy, wiring: Wiring) -> str:
     wrong = (energy.costs[0] > 0.0) | (energy.costs[3] > 0.0)
     pair = int(np.argmax(wrong))
     if pair >= len(wiring.pair_factors):
-        return TORN
+        return not_submodular(wiring, energy.pairs[pair])
     f = int(wiring.pair_factors[pair])
     one, other = (wiring.name(i) for i in wiring.scope(f).tolist())
     return (

@@ -38,12 +38,6 @@ ROUNDING = 1e-12
 MOST_PAIRS, PAIR_BYTES = 2**30, 300
 """The most pairs with auxiliary variables, and the memory of each, from its terms to the flow."""
 
-TORN = (
-    "MinCut takes submodular models; no exchange of states makes the factors over three and more variables submodular. "
-    "Use QPBO() for what is certain."
-)
-"""The reason why some reductions to pairs have no minimum cut."""
-
 MOST_TRIED = 10_000_000
 """The most pairs with auxiliary variables for which a cut is tried where another method may do as well."""
 
@@ -235,23 +229,37 @@ def choice_terms(wiring: Wiring, keep: Ints, take: Ints, method: object, *, to_c
     for each in polynomials:
         each.add_small(terms)
     terms.merge()
-    if to_cut and _is_torn(terms, polynomials):
-        raise NotApplicable(TORN)
+    if to_cut and (pair := _torn(terms, polynomials)) is not None:
+        raise NotApplicable(not_submodular(wiring, pair))
     _require_room(sum(each.num_fresh for each in polynomials), most, method)
     for each in polynomials:
         each.add_large(terms)
     return terms
 
 
-def _is_torn(terms: Terms, polynomials: list[Polynomials]) -> bool:
-    """Whether a pair favors unequal states while an auxiliary variable favors that both equal it."""
+def _torn(terms: Terms, polynomials: list[Polynomials]) -> Int32s | None:
+    """A pair that favors unequal states while an auxiliary variable favors that both equal it, if there is one."""
     torn = [pairs[sums > 0.0] for pairs, sums in terms.pairs]
     tied = [p.scopes[p.pairs[1][:, at]][:, pair] for p in polynomials for at, pair in enumerate(p.couples)]
     if not tied or not any(map(len, torn)):
-        return False
+        return None
     one, other = (np.sort(np.concatenate(parts).astype(np.int64), axis=1) for parts in (torn, tied))
     keys, others = (each[:, 0] * terms.num_variables + each[:, 1] for each in (one, other))
-    return bool(abandonable(lambda: np.isin(keys, others)).any())
+    found = np.flatnonzero(abandonable(lambda: np.isin(keys, others)))
+    return one[found[0]].astype(np.int32) if len(found) else None
+
+
+def not_submodular(wiring: Wiring, pair: AnyInts) -> str:
+    """The reason why the pairs of larger factors have no minimum cut.
+
+    Args:
+        pair: two variables of such factors; one of them may be auxiliary.
+    """
+    names = " and ".join(repr(wiring.name(i)) for i in pair.tolist() if i < wiring.num_variables)
+    return (
+        "MinCut takes submodular models; no exchange of states makes the factors over three and more variables "
+        f"submodular, such as a factor of {names}. Use QPBO() for what is certain."
+    )
 
 
 def _require_room(num_pairs: float, most: int, method: object) -> None:

@@ -17,7 +17,8 @@ from sepset.graphs.graph import DAG
 from sepset.graphs.names import Names
 from sepset.graphs.ordering import OrderingTask, refuse_hopeless
 from sepset.inference.evidencerows import ROWS_LOOKED_AT, check_numbers
-from sepset.inference.plan import ENTRY_BYTES, refuse_minors
+from sepset.inference.plan import ENTRY_BYTES
+from sepset.inference.refusals import refuse_minors
 from sepset.problem import Problem
 from sepset.variables.variable import Real
 

@@ -28,7 +28,7 @@ from sepset.inference.map.marginal.bounds import MixedElimination
 from sepset.inference.map.marginal.branching import BranchedSums, Open, OpenCodec
 from sepset.inference.map.marginal.localsearch import LocalSearch, Searched, SearchedCodec, first_codes
 from sepset.inference.map.marginal.scores import Scores
-from sepset.inference.maxima import limited_elimination
+from sepset.inference.refusals import limited_elimination
 from sepset.inference.result import Guarantee, Status
 
 Search = Literal["auto", "exact", "local", "branch"]
