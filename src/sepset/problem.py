@@ -52,11 +52,13 @@ class Block(Protocol):
 
 @runtime_checkable
 class Scoped(Protocol):
-    """Blocks that know the scopes of all their factors."""
+    """Blocks that know the scopes of their factors before these are made."""
 
-    @property
-    def scopes(self) -> tuple[Ints, Ints]:
+    def all_scopes(self) -> tuple[Ints, Ints]:
         """Where each scope starts, and variable positions in axis order."""
+
+    def scopes_of(self, numbers: Sequence[int]) -> list[list[int]]:
+        """The variable positions of some factors."""
 
 
 class ConditionalGroup(NamedTuple):
@@ -365,7 +367,7 @@ class Problem:
     def scopes(self) -> tuple[Ints, Ints]:
         """The scopes of all factors as compressed rows: where each starts, and variable positions in axis order."""
         if isinstance(self.blocks, Scoped):
-            return self.blocks.scopes
+            return self.blocks.all_scopes()
         with uncollected():
             shapes = itertools.chain.from_iterable([b.scopes.shape for b in self.blocks])
             counts = np.fromiter(shapes, np.int64, 2 * len(self.blocks)).reshape(-1, 2)
@@ -390,14 +392,15 @@ class Problem:
 
     def scope(self, number: int) -> tuple[int, ...]:
         """The variable positions of one factor."""
-        if not isinstance(self.blocks, tuple) and number >= 0:  # known before the factors are made
-            start, members = self.scopes
-            return tuple(members[start[number] : start[number + 1]].tolist())
+        if isinstance(self.blocks, Scoped) and number >= 0:
+            return tuple(self.blocks.scopes_of([number])[0])
         block, place = self._home(number)
         return tuple(self.blocks[block].scopes[place].tolist())
 
     def scopes_of(self, numbers: Sequence[int]) -> list[list[int]]:
         """The variable positions of some factors."""
+        if isinstance(self.blocks, Scoped):
+            return self.blocks.scopes_of(numbers)
         start, members = self.scopes[0].tolist(), self.scopes[1].tolist()
         return [members[start[n] : start[n + 1]] for n in numbers]
 

@@ -434,6 +434,8 @@ def test_work_is_shared_with_what_is_around_it():
             assert work_left() < 90.0
     assert work_left() == math.inf
     spend(1e300)
+    with outer:  # what was too much took what was left of the inner limit
+        assert work_left() == 70.0
 
 
 def test_work_is_not_limited_where_the_time_is():

@@ -401,6 +401,8 @@ def work_left() -> float:
 def spend(work: float) -> None:
     """Account for work that is about to be done, in nanoseconds; raise if there is not as much left, or no time.
 
+    Then nothing is left: what is tried instead shares the limit, and none of it counts for more.
+
     >>> with working(10.0):
     ...     try:
     ...         spend(11.0)
@@ -409,8 +411,9 @@ def spend(work: float) -> None:
     too much
     """
     require_time()
-    _HERE.work -= work
-    if _HERE.work < 0.0:
+    left = _HERE.work - work
+    _HERE.work = max(left, 0.0)
+    if left < 0.0:
         raise OutOfWork
 
 

@@ -348,10 +348,8 @@ class PreparedForms:
 
     def _frontiers(self, evidence: Evidence, over: Sequence[int], wide: WideForms) -> Frontiers:
         """The search from the frontier of partial assignments under forms whose children are observed."""
-        functions, empty = wide.functions, dict.fromkeys(wide.forms, Decomposition(()))
-        numbers, parts = self._relevant(over, evidence), {**self._other_parts(evidence, over, wide.forms), **empty}
-        problem, _, _ = rewritten(self.problem, numbers, parts)
-        return Frontiers(problem, self.method, functions, evidence, over)
+        parts = self._other_parts(evidence, over, wide.forms)
+        return Frontiers(wide, self._relevant(over, evidence), parts, self.method)
 
     def for_best(self, evidence: Evidence, over: Sequence[int]) -> Prepared:
         """The method prepared for the problem rewritten for the best values of `over`."""

@@ -16,7 +16,7 @@ from sepset.base.text import in_digits, listing
 from sepset.base.threads import spend, work_left
 from sepset.errors import TooLarge
 from sepset.factors.algebra import MAX_ENTRIES, AnyVariable
-from sepset.factors.decomposition import Concave
+from sepset.factors.decomposition import Concave, Decomposition
 from sepset.factors.table import Table
 from sepset.inference import costs
 from sepset.inference.buckets.bounded import Bounded
@@ -39,7 +39,7 @@ from sepset.inference.method import (
 )
 from sepset.inference.plan import make_plan
 from sepset.inference.refusals import MORE_TIME
-from sepset.inference.rewriting import FormParts, codes_of, given_by_variable, have_small_tables
+from sepset.inference.rewriting import FormParts, codes_of, given_by_variable, have_small_tables, rewritten
 from sepset.problem import ConditionalGroup, Form, Problem
 from sepset.semiring import MAX, SUM, Semiring
 from sepset.variables.evidence import Evidence
@@ -75,18 +75,24 @@ class Frontiers:
     """The best assignments of some variables, others summed out.
 
     Args:
-        problem: all factors but those of the functions.
+        wide: the functions, all of whose variables are in the assignment or observed.
+        numbers: the factors that the question needs.
+        parts: what the other forms become.
         method: how elimination orders are chosen.
-        bounded: the functions, all of whose variables are in the assignment or observed.
-        evidence: the findings.
-        over: the variables of the assignment.
     """
 
     def __init__(
-        self, problem: Problem, method: Method, bounded: Sequence[Bounded], evidence: Evidence, over: Sequence[int]
+        self, wide: WideForms, numbers: Collection[int], parts: Mapping[int, Decomposition], method: Method
     ) -> None:
-        self._problem, self._method, self._bounded = problem, method, bounded
-        self._evidence, self._over = evidence, over
+        self._whole, self._evidence, self._over = wide.problem, wide.evidence, wide.over
+        self._forms, self._bounded = wide.forms, wide.functions
+        self._numbers, self._parts, self._method = numbers, parts, method
+
+    @lazy
+    def _problem(self) -> Problem:
+        """All factors but those of the functions."""
+        empty = dict.fromkeys(self._forms, Decomposition(()))
+        return rewritten(self._whole, self._numbers, {**self._parts, **empty})[0]
 
     def best(self, k: int, above: float = -math.inf) -> Found:
         """Up to k assignments above a value, best first, and whether they are proved to be the best."""
@@ -119,7 +125,7 @@ class Frontiers:
 
     def _read(self, found: Ranked) -> Found:
         """Assignments by position."""
-        place = {self._problem.variables[v]: v for v in self._over}
+        place = {self._whole.variables[v]: v for v in self._over}
         rows = [{place[v]: code for v, code in row.items() if v in place} for row in found.assignments]
         best = [Best(row, value) for row, value in zip(rows, found.log_values, strict=True)]
         return Found(best, found.is_proved, found.bound)
@@ -127,9 +133,27 @@ class Frontiers:
     @lazy
     def _search(self) -> FrontierSearch | None:
         """The search; None if its tables would be too large."""
-        over = self._problem.with_determined(self._over, self._evidence.observed, touched=self._evidence.weights)
-        made = self._factors(over)
+        made = self._alone()
+        if made is None:
+            over = self._problem.with_determined(self._over, self._evidence.observed, touched=self._evidence.weights)
+            made = self._factors(over)
         return None if made is None else FrontierSearch(made[0], [one.function for one in self._bounded], made[1])
+
+    def _alone(self) -> tuple[list[Table], list[Any]] | None:
+        """The factors of variables that nothing but the functions couples, and these; None if something does."""
+        problem, evidence, asked = self._whole, self._evidence, frozenset(self._over)
+        if self._parts or not asked.issuperset(evidence.weights) or not (problem.variables.cards[[*asked]] > 0).all():
+            return None
+        inside = {n for i in self._forms for n in problem.forms[i].factors}
+        kept = [n for n in sorted(self._numbers) if n not in inside]
+        free = [[v for v in scope if v not in evidence.codes] for scope in problem.scopes_of(kept)]
+        if any(len(row) > 1 or not asked.issuperset(row) for row in free):
+            return None
+        factors = map(dense, reduced_factors(problem, evidence, kept))
+        tables = [t for t in factors if isinstance(t, Table)]
+        if sum(t.size for t in tables) > MOST_ENTRIES:
+            return None
+        return tables, [problem.variables[v] for v in sorted(asked)]
 
     def _factors(self, over: Sequence[int]) -> tuple[list[Table], list[Any]] | None:
         """The factors of some variables, all others summed out, and an order of these; None if they are too large."""

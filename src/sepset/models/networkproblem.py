@@ -177,6 +177,23 @@ class Outline:
             members[first[i] : first[i + 1]] = [*itertools.chain.from_iterable(scopes)]
         return _starts(sizes), read_only(members)
 
+    def scopes_of(self, numbers: Sequence[int]) -> list[list[int]]:
+        """The scopes of some factors; without the line of the network if none of them is of a chain."""
+        owners = np.searchsorted(self._first_factors, numbers, "right") - 1
+        if "scopes" in vars(self) or self._levels[owners].any() or not self._shapes.keys().isdisjoint(owners.tolist()):
+            start, members = (part.tolist() for part in self.scopes)
+            return [members[start[n] : start[n + 1]] for n in numbers]
+        return [[*self.groups[i].parents, i] for i in owners.tolist()]
+
+    def rows(self, child: int) -> tuple[Ints, Ints]:
+        """The scopes of the factors of one CPD, as compressed rows."""
+        numbers = self.groups[child].factors
+        if "scopes" in vars(self) or self._levels[child] or child in self._shapes:
+            start, members = self.scopes
+            return start[numbers[0] : numbers[-1] + 2], members
+        members = np.array([*self.groups[child].parents, child], np.int64)
+        return np.array([0, len(members)]), members
+
     def _link(self, chains: Ints, first: Ints, sizes: Ints, members: Ints) -> None:
         """Fill in the scopes of chains, whose members begin at `first`."""
         num = self._num_parents[chains]
@@ -306,16 +323,18 @@ class LateBlocks(Sequence[Block]):
         self._first = [group.factors[0] for group in outline.groups]
         self._made: list[Block | None] = [None] * (outline.groups[-1].factors[-1] + 1)
 
-    @property
-    def scopes(self) -> tuple[Ints, Ints]:
+    def all_scopes(self) -> tuple[Ints, Ints]:
         """The scopes of all factors as compressed rows."""
         return self._outline.scopes
+
+    def scopes_of(self, numbers: Sequence[int]) -> list[list[int]]:
+        """The scopes of some factors."""
+        return self._outline.scopes_of(numbers)
 
     def _make(self, child: int) -> None:
         """Make those of one CPD."""
         outline, numbers = self._outline, self._outline.groups[child].factors
-        (start, members), part = self.scopes, outline.part(child)
-        start = start[numbers[0] : numbers[-1] + 2]
+        (start, members), part = outline.rows(child), outline.part(child)
         if part is None:
             scope = members[None, start[0] : start[1]]
             self._made[numbers[0]] = Deferred(scope, partial(filled_form, outline.cpds[child]))  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 
@@ -9,11 +10,12 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.base.threads import OutOfTime, ending_at, work_left, working
+from sepset.base.threads import OutOfTime, OutOfWork, ending_at, work_left, working
 from sepset.factors.table import Table
 from sepset.inference import costs
 from sepset.inference.buckets import relaxed
 from sepset.inference.buckets.frontier import FrontierSearch
+from sepset.inference.buckets.relaxed import RelaxedSearch
 from support.tolerances import CLOSE
 
 KINDS = ("noisy", "leaky", "graded", "logistic", "softmax", "steep")
@@ -163,6 +165,38 @@ def test_all_parts_of_a_question_share_one_limit(monkeypatch):
         with pytest.raises(ss.TooLarge, match="not certain after a search"):
             ss.map_assignment(net, given=given)
         assert 1e12 - work_left() < 1.5e8
+
+
+def test_a_search_without_work_for_its_start_is_not_prepared(monkeypatch):
+    vs, tables, functions, _, _ = question(2, ("leaky", "noisy"))
+    monkeypatch.setattr(relaxed, "causes_of", None)
+    with working(1e4):
+        with pytest.raises(OutOfWork):
+            RelaxedSearch.of(tables, functions, vs)
+        assert work_left() == 1e4
+
+
+def test_independent_causes_need_no_plan(monkeypatch):
+    net, given = diagnosis(30, 6, seed=5)
+    expected = ss.map_assignment(net, given=given)
+    monkeypatch.setattr("sepset.inference.maxima.make_plan", None)
+    monkeypatch.setattr("sepset.inference.maxima.rewritten", None)
+    given |= {"c3": 0, "c4": ss.Likelihood([0.2, 0.9])}
+    found = ss.map_assignment(net, given=given)
+    codes = {v.name: int(found.assignment.get(v.name, given.get(v.name))) for v in net.variables}
+    total = sum(cpd.log_probability({v: np.array([codes[v.name]]) for v in cpd.scope})[0] for cpd in net.cpds)
+    assert found.log_value == pytest.approx(total + math.log([0.2, 0.9][codes["c4"]]), rel=1e-12)
+    assert found.log_value <= expected.log_value
+    with pytest.raises(TypeError, match="not callable"):  # the other way, where causes depend on each other
+        ss.map_assignment(ss.BayesNet(*coupled_causes(net)), given={"f0": 1, "f1": 1, "f2": 1, "f3": 1})
+
+
+def coupled_causes(net):
+    """The CPDs of the same network, in which each cause but the first depends on the one before."""
+    causes = [cpd for cpd in net.cpds if not cpd.parents]
+    yield causes[0]
+    yield from (ss.TableCPD(b.child, [[0.9, 0.1], [0.7, 0.3]], given=[a.child]) for a, b in itertools.pairwise(causes))
+    yield from (cpd for cpd in net.cpds if cpd.parents)
 
 
 def test_a_search_without_proof_names_its_bound_and_goes_on_with_more_time(monkeypatch):

@@ -90,3 +90,11 @@ def test_pairs_are_tried_while_there_is_work_left_and_nothing_after_a_cancel():
         begin(causes, here, path, work, 1, best, found, np.array([cancel], np.uint8))
         spent.append(int(path.now[3]))
     assert spent[0] > spent[1] > spent[2]
+
+
+def test_what_is_always_read_counts_as_work():
+    """A call without any work left reads all terms once, which takes long if it is interpreted."""
+    causes, _, _ = small(0)
+    here, path = room(causes)
+    for each in (begin, branch):
+        assert each.work(causes, here, path, 0) > len(causes.terms)

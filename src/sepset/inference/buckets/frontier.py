@@ -28,8 +28,9 @@ from sepset.base.threads import OutOfWork, spend, working
 from sepset.factors.decomposition import Concave
 from sepset.factors.table import Table
 from sepset.inference.buckets.bounded import SLACK
+from sepset.inference.buckets.causearrays import fixed_logs
 from sepset.inference.buckets.regrets import Buckets, Level, Logs, Regrets
-from sepset.inference.buckets.relaxed import Ranked, RelaxedSearch, fixed_logs
+from sepset.inference.buckets.relaxed import Ranked, RelaxedSearch
 from sepset.variables.variable import Discrete
 
 NUM_POINTS = 32

@@ -6,20 +6,19 @@ nothing else does. `kernels.buckets.relaxation` says how bounds are found.
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats, Ints
-from sepset.base.threads import OutOfTime, has_end, interruptible, spend, work_left
+from sepset.base.arraytypes import Ints
+from sepset.base.threads import OutOfTime, has_end, interruptible, require_work, spend, work_left
 from sepset.factors.decomposition import Concave
 from sepset.factors.table import Table
-from sepset.inference.buckets.regrets import Logs
-from sepset.kernels.buckets.causes import REST, Causes
+from sepset.inference.buckets.causearrays import causes_of, coupled
+from sepset.kernels.buckets.causes import Causes
 from sepset.kernels.buckets.relaxation import Branches, begin, branch
 from sepset.kernels.buckets.shares import Shares
 from sepset.variables.variable import Discrete
@@ -44,9 +43,6 @@ MOST_TOGETHER = 64
 
 MOST_STATES = 2**8
 """The most joint states of variables that other factors couple."""
-
-NEAR = 1e-3
-"""The largest contact of a tangent, in parts of the smallest term."""
 
 
 class Ranked(NamedTuple):
@@ -90,23 +86,24 @@ class RelaxedSearch:
     ) -> RelaxedSearch | None:
         """The search, if factors couple few variables each and the kernel has the functions; None otherwise.
 
+        Raises `OutOfWork` if there is not enough left for its start.
+
         Args:
             factors: tables besides the functions.
         """
-        groups = _groups(factors, order)
+        groups = coupled(factors, order)
         sizes = [math.prod(v.num_states for v in group) for group in groups]
         if len(functions) < 2 or any(f.kind < 0 for f in functions) or max(sizes, default=1) > MOST_STATES:
             return None
+        num_terms = sum(sum(map(np.size, f.terms)) for f in functions)
+        require_work(TERM_NANOSECONDS * FIRST_PASSES * (4 * sum(sizes) + 2 * num_terms))
         home = {v: i for i, group in enumerate(groups) for v in group}
         tables: list[list[Table]] = [[] for _ in groups]
         for factor in factors:
             if factor.scope:
                 tables[home[factor.scope[0]]].append(factor)
-        fixed, terms = fixed_logs(functions), _terms(functions)
-        own = [_joint_logs(group, part, fixed) for group, part in zip(groups, tables, strict=True)]
-        joint = [_joint_terms(group, terms) for group in groups]
         constant = sum(float(np.asarray(f.log_values).reshape(-1)[0]) for f in factors if not f.scope)
-        return cls(tuple(groups), _causes(own, functions, joint), constant)
+        return cls(tuple(groups), causes_of(groups, tables, functions), constant)
 
     def run(self, k: int = 1, above: float = -math.inf) -> Ranked:
         """Up to k assignments, best first, and only those above a value; with a bound if there is no proof."""
@@ -143,109 +140,6 @@ class RelaxedSearch:
             codes = np.unravel_index(place, [v.num_states for v in group])
             found |= {v: int(code) for v, code in zip(group, codes, strict=True)}
         return found
-
-
-def _groups(factors: Sequence[Table], order: Sequence[Discrete]) -> list[tuple[Discrete, ...]]:
-    """The variables by those that factors couple, directly or through others."""
-    home = {v: [v] for v in order}
-    for factor in factors:
-        for v in factor.scope[1:]:
-            first, other = home[factor.scope[0]], home[v]
-            if first is not other:
-                first += other
-                for one in other:
-                    home[one] = first
-    return [tuple(group) for v, group in home.items() if group[0] == v]
-
-
-def fixed_logs(functions: Sequence[Concave]) -> dict[Discrete, Floats]:
-    """The log values of the states of each variable in the linear parts of all functions."""
-    found: dict[Discrete, Floats] = {}
-    for variable, row in (pair for f in functions for pair in zip(f.variables, f.fixed, strict=True)):
-        found[variable] = found[variable] + row if variable in found else row
-    return found
-
-
-def _joint_logs(group: Sequence[Discrete], tables: Sequence[Table], fixed: Mapping[Discrete, Floats]) -> Floats:
-    """The log value of each joint state under some factors and the linear parts of functions."""
-    logs = np.zeros([v.num_states for v in group])
-    for table in tables:
-        logs = logs + (table.log_values if table.scope == group else Logs.of(table).over(group)[..., 0])
-    for axis, v in enumerate(group):
-        if v in fixed:
-            logs = logs + fixed[v].reshape([-1 if i == axis else 1 for i in range(len(group))])
-    return logs.reshape(-1)
-
-
-def _terms(functions: Sequence[Concave]) -> dict[Discrete, list[tuple[int, Floats]]]:
-    """The terms of each variable in the arguments of functions, each with the place of its first number."""
-    found: dict[Discrete, list[tuple[int, Floats]]] = {}
-    first = 0
-    for function in functions:
-        for variable, terms in zip(function.variables, function.terms, strict=True):
-            found.setdefault(variable, []).append((first, terms))
-        first += len(function.start)
-    return found
-
-
-def _joint_terms(
-    group: Sequence[Discrete], terms: Mapping[Discrete, Sequence[tuple[int, Floats]]]
-) -> tuple[Ints, Floats]:
-    """The arguments that some variables have a part in, and the terms of each joint state in these."""
-    if len(group) == 1:
-        return _own_terms(group[0], terms.get(group[0], ()))
-    parts = [(axis, first, term) for axis, v in enumerate(group) for first, term in terms.get(v, ())]
-    numbers = sorted({first + i for _, first, term in parts for i in range(term.shape[1])})
-    place = {number: i for i, number in enumerate(numbers)}
-    total = np.zeros((*(v.num_states for v in group), len(numbers)))
-    for axis, first, term in parts:
-        shape = [1] * len(group)
-        shape[axis] = len(term)
-        at = place[first]
-        total[..., at : at + term.shape[1]] += term.reshape(*shape, -1)
-    rows = total.reshape(math.prod(v.num_states for v in group), len(numbers))
-    is_used = rows.any(axis=0)
-    return np.array(numbers, np.int64)[is_used], rows[:, is_used]
-
-
-def _own_terms(variable: Discrete, terms: Sequence[tuple[int, Floats]]) -> tuple[Ints, Floats]:
-    """The same for one variable."""
-    numbers = np.array([first + i for first, term in terms for i in range(term.shape[1])], np.int64)
-    rows = np.concatenate([np.zeros((variable.num_states, 0)), *(term for _, term in terms)], axis=1)
-    is_used = rows.any(axis=0)
-    return (numbers, rows) if is_used.all() else (numbers[is_used], rows[:, is_used])
-
-
-def _causes(own: Sequence[Floats], functions: Sequence[Concave], joint: Sequence[tuple[Ints, Floats]]) -> Causes:
-    """The arrays of variables with these log values and terms."""
-    places = np.cumsum([0, *(len(f.start) for f in functions)])
-    numbers, parts = [one for one, _ in joint], [terms.reshape(-1) for _, terms in joint]
-    kinds = np.array([f.kind for f in functions], np.int64)
-    home = np.repeat(np.arange(len(functions)), np.diff(places))
-    sums = np.concatenate([f.start for f in functions]).astype(np.float64)
-    flat = np.concatenate(parts).astype(np.float64)
-    which = np.concatenate([np.tile(one, len(terms)) for one, terms in joint]).astype(np.int64)
-    least = np.where(sums != 0, np.abs(sums), np.inf)
-    np.minimum.at(least, which[flat != 0], np.abs(flat[flat != 0]))
-    near = np.where(kinds[home] == REST, -np.clip(NEAR * least, 1e-289, 1.0), np.inf)
-    return Causes(
-        _starts(own),
-        np.concatenate(own).astype(np.float64),
-        _starts(numbers),
-        np.concatenate(numbers).astype(np.int64),
-        _starts(parts),
-        flat,
-        sums,
-        home.astype(np.int64),
-        places.astype(np.int64),
-        kinds,
-        near.astype(np.float64),
-    )
-
-
-def _starts(parts: Sequence[Floats | Ints]) -> Ints:
-    """Where each of some arrays starts among all."""
-    return np.array(list(itertools.accumulate(map(len, parts), initial=0)), np.int64)
 
 
 def room(causes: Causes) -> tuple[Shares, Branches]:

@@ -21,9 +21,10 @@ from sepset.base.lazy import lazy
 from sepset.base.threads import OutOfWork, working
 from sepset.factors.decomposition import Concave
 from sepset.factors.table import Table
+from sepset.inference.buckets.causearrays import fixed_logs
 from sepset.inference.buckets.frontier import BEAMS, MOST_NANOSECONDS, STEEPEST, Walk
 from sepset.inference.buckets.regrets import Buckets, Logs
-from sepset.inference.buckets.relaxed import Ranked, fixed_logs
+from sepset.inference.buckets.relaxed import Ranked
 from sepset.variables.variable import Discrete
 
 NUM_POINTS = 16
