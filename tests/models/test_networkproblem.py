@@ -94,13 +94,13 @@ def test_links_are_made_when_they_are_read(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(made) == 2  # all of them, once
 
 
-def test_scopes_of_tables_need_no_links(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scopes_of_tables_need_no_line(monkeypatch: pytest.MonkeyPatch) -> None:
     net = mixed(np.random.default_rng(2))
     expected = [net.problem().scope(n) for n in range(net.problem().num_factors)]
     late = mixed(np.random.default_rng(2)).problem()
     plain = [n for g in late.conditionals if len(g.factors) == 1 and not g.auxiliaries for n in g.factors]
     with monkeypatch.context() as without:
-        without.setattr("sepset.models.networkproblem.Outline._link", None)
+        without.setattr("sepset.models.bayesnet.line_through", None)
         assert [tuple(scope) for scope in late.scopes_of(plain)] == [expected[n] for n in plain]
         assert [late.scope(n) for n in plain] == [expected[n] for n in plain]
         assert [late.factor(n).scope for n in plain] == [net.problem().factor(n).scope for n in plain]
