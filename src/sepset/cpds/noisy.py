@@ -212,10 +212,10 @@ class NoisyOr(NoisyCPD):
 
     def _free(self) -> Bools:
         """The leak unless it is zero, and states that are not off or not zero."""
-        rows = [np.array([self.leak > 0])]
-        for parent, effect in self.effects.items():
-            rows.append((np.arange(parent.num_states) != _off_code(parent)) | (effect > 0))
-        return np.concatenate(rows)
+        rows, codes = self.influences.rows, np.array([_off_code(p) for p in self.parents], np.int64)
+        is_on = np.arange(len(rows)) > 0
+        is_on[np.cumsum([1, *(p.num_states for p in self.parents)])[:-1] + codes] = False
+        return np.asarray(is_on | (rows[:, 1] > 0))
 
 
 @registered("noisy_max")
@@ -558,7 +558,7 @@ def _arrays(child: Discrete, parents: tuple[Discrete, ...], fields: Fields) -> d
 
 def _off_code(variable: Discrete) -> int:
     """The code that means off: False where states are booleans, else the first."""
-    return next((code for code, state in enumerate(variable.states) if state is False), 0)
+    return 0 if variable.states[0] is False else next((c for c, s in enumerate(variable.states) if s is False), 0)
 
 
 def _activation(cpd: NoisyOr, parent: Discrete, effect: Effect) -> Floats:
