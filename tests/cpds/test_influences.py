@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import oracle
+from sepset.cpds import influences
 from sepset.cpds.influences import Influences
 from sepset.variables.variable import Discrete
 
@@ -198,3 +199,16 @@ def test_contributions_of_any_small_probability_are_counted(size):
         score, found = made.expected(np.zeros((1, 3), np.int64), np.array([seen]), np.ones(1))
         assert score == pytest.approx(math.log(total.numerator) - math.log(total.denominator), rel=1e-12)
         np.testing.assert_allclose(np.concatenate(found), counts, rtol=2e-3 if size < 1e-310 else 1e-12)
+
+
+def test_few_rows_and_many_have_the_same_distributions(monkeypatch):
+    rng = np.random.default_rng(6)
+    for k, sizes in ((2, []), (2, [3]), (3, [2, 1, 2]), (4, [2, 3, 2, 2, 3, 2])):
+        rows = oracle.random_rows(rng, (1 + sum(sizes), k), deterministic=0.2, zeros=0.3)
+        made = Influences.stacked(rows, sizes, tuple(rng.permutation(k).tolist()))
+        codes = [rng.integers(0, size, 50) for size in sizes]
+        few = made.probabilities(codes, 50)
+        assert made.probabilities(np.array(codes, np.int64).reshape(-1, 50), 50).tolist() == few.tolist()
+        with monkeypatch.context() as limited:
+            limited.setattr(influences, "AT_ONCE", 0)
+            np.testing.assert_allclose(few, made.probabilities(codes, 50), rtol=1e-13, atol=0.0)

@@ -228,7 +228,8 @@ def sample(
     """Independent exact draws from the model given the evidence; the same seed gives the same draws.
 
     Without evidence no inference is used if the model can be sampled directly (a Bayesian network draws each variable
-    after its parents).
+    after its parents). Where no clique tree of the whole fits, only the findings of a Bayesian network, and what they
+    depend on, need one.
 
     Reference: Koller & Friedman 9.3, 12.1.
     Guarantee: exact draws, deterministic.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,17 @@ def column(rows: Columns, variable: Discrete, num_rows: int, owner: object) -> I
     if codes.size and not (codes.min() >= 0 and codes.max() < variable.num_states):
         raise DataError(_outside(codes, variable, owner))
     return codes.astype(np.int64, copy=False)
+
+
+def columns_of(rows: Columns, variables: Sequence[Discrete], num_rows: int, owner: object) -> Ints:
+    """The codes of some variables, checked as those of one, `[variables, rows]`."""
+    found: list[Any] = [rows.get(v) for v in variables]
+    if all(type(one) is np.ndarray and one.shape == (num_rows,) and one.dtype.kind in "iu" for one in found):
+        codes = np.array(found, np.int64).reshape(len(found), num_rows)
+        most = np.array([v.num_states for v in variables], np.int64)[:, None]
+        if ((codes >= 0) & (codes < most)).all():
+            return codes
+    return np.array([column(rows, v, num_rows, owner) for v in variables], np.int64).reshape(len(found), num_rows)
 
 
 def _outside(codes: AnyInts, variable: Discrete, owner: object) -> str:

@@ -81,14 +81,19 @@ class Influences:
         """The level of each code of the child."""
         return np.argsort(self.order, kind="stable")
 
-    def probabilities(self, codes: list[Ints], num_rows: int) -> Floats:
+    def probabilities(self, codes: Sequence[Ints] | Ints, num_rows: int) -> Floats:
         """The distribution over the child's codes for each row of parent codes.
 
-        Cost: one pass over the levels per parent; no table is built.
+        Cost: one pass over the levels per parent, or of few rows for all parents at once; no table is built.
         """
-        levels = np.tile(self.leak, (num_rows, 1))
-        for effect, column in zip(self.effects, codes, strict=True):
-            levels = _acted_on(levels, effect[column])
+        levels, num = np.tile(self.leak, (num_rows, 1)), len(self.effects)
+        if levels.size * num <= AT_ONCE:
+            firsts = np.cumsum([1, *map(len, self.effects)])[:-1, None]
+            chosen = self.rows[np.reshape(codes, (num, num_rows)).astype(np.int64) + firsts]
+            levels = _of_all(np.concatenate([levels[None], chosen]))
+        else:
+            for effect, column in zip(self.effects, codes, strict=True):
+                levels = _acted_on(levels, effect[column])
         result = np.empty_like(levels)
         result[:, list(self.order)] = levels
         return result
@@ -388,6 +393,14 @@ def _under_all(levels: Floats, effects: Sequence[Floats]) -> Floats:
     for effect in effects:
         levels = _acted_on(levels[:, None], effect[None]).reshape(-1, levels.shape[-1])
     return levels
+
+
+def _of_all(contributions: Floats) -> Floats:
+    """The distributions of the maximum of some contributions, `[contributions, rows, levels]`, two by two."""
+    while (num := len(contributions)) > 1:
+        pairs = _acted_on(contributions[: num // 2], contributions[num // 2 : num // 2 * 2])
+        contributions = np.concatenate([pairs, contributions[-1:]]) if num % 2 else pairs
+    return np.asarray(contributions[0])
 
 
 def _acted_on(levels: Floats, effect: Floats) -> Floats:

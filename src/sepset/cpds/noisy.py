@@ -17,7 +17,7 @@ from sepset.base.frames import by_label
 from sepset.base.frozen import fill
 from sepset.base.numerics.optimize import maximize
 from sepset.cpds.contexts import by_state, setting, shown_causes, shown_terms, titles
-from sepset.cpds.counts import Configurations, Contexts, column, decode, expected_log
+from sepset.cpds.counts import Configurations, Contexts, columns_of, decode, expected_log
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import MOST_TABLED, TOLERANCE, ChainedCPD, DiscreteCPD, check_rows, discrete_scope
 from sepset.cpds.influences import Influences
@@ -55,7 +55,7 @@ class NoisyCPD(ChainedCPD):
         return int(self._free().sum()) * (self.child.num_states - 1)
 
     def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
-        codes = [column(rows, parent, num_rows, self) for parent in self.parents]
+        codes = columns_of(rows, self.parents, num_rows, self)
         return self.influences.probabilities(codes, num_rows), np.arange(num_rows)
 
     def _tabled(self, free: tuple[Discrete, ...], given: Mapping[Any, int]) -> TableCPD:

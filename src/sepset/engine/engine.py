@@ -19,6 +19,7 @@ from sepset.base.membership import among, without
 from sepset.base.memory import row_blocks
 from sepset.base.text import listing
 from sepset.data.codes import DrawnColumns
+from sepset.engine.draws import Draws
 from sepset.engine.explanations import Labels, best_assignments, labels_of, max_marginals
 from sepset.engine.jointfindings import takes_joints
 from sepset.engine.rowquestions import RowQuestions
@@ -223,9 +224,9 @@ class Engine(RowQuestions, Worded):
         evidence = self.evidence(given)
         if self.prepared.log_partition(evidence) == -np.inf:
             raise impossible(self.prepared, evidence)
-        rng, known = generator(seed), {**evidence.codes, **evidence.reals}
+        rng, known, draws = generator(seed), {**evidence.codes, **evidence.reals}, Draws(self, evidence)
         for rows in row_blocks(num_rows, len(columns)):
-            columns.fill(rows, {**self.prepared.sample(rows.stop - rows.start, evidence, rng), **known})
+            columns.fill(rows, {**draws(rows.stop - rows.start, rng), **known})
         return columns.by_name
 
     @takes_joints

@@ -22,7 +22,7 @@ from sepset.base.checks import generator, whole
 from sepset.base.memory import check_rows_fit
 from sepset.base.threads import in_order, num_processors, num_threads
 from sepset.cpds.cpd import CPD
-from sepset.cpds.table import TableCPD
+from sepset.cpds.table import TableCPD, is_table
 from sepset.factors.algebra import Columns
 from sepset.variables.variable import Discrete, Vector
 
@@ -117,7 +117,11 @@ def _ints(numbers: Iterable[int]) -> Ints:
 
 
 def forward_sample(
-    cpds: Sequence[CPD], num_rows: int, seed: int | np.random.Generator, threads: int | None = None
+    cpds: Sequence[CPD],
+    num_rows: int,
+    seed: int | np.random.Generator,
+    threads: int | None = None,
+    first: Columns | None = None,
 ) -> Columns:
     """Independent draws from the product of `cpds`, which are in ancestral order, as columns of codes and numbers.
 
@@ -126,18 +130,22 @@ def forward_sample(
         num_rows: the number of draws.
         seed: an integer, or a generator, whose state advances.
         threads: the number of threads that draw table CPDs; the rows do not depend on it.
+        first: columns of variables that are drawn already; they are in the result, too.
     """
-    num_rows = whole("num_rows", num_rows)
-    discrete = [cpd.child for cpd in cpds if isinstance(cpd.child, Discrete)]
+    num_rows, first = whole("num_rows", num_rows), first or {}
+    discrete = [v for v in (*first, *(cpd.child for cpd in cpds)) if isinstance(v, Discrete)]
     largest = max((v.num_states for v in discrete), default=1)
     code_bytes = 1 if largest <= LARGEST_INT8 else 8  # those of a dataset, which may be smaller, are copies
     check_rows_fit(num_rows, code_bytes * len(discrete) + 8 * _num_reals(cpds))
     codes = np.empty((len(discrete), num_rows), np.int8 if largest <= LARGEST_INT8 else np.int32)
     row_of = {v: row for row, v in enumerate(discrete)}
-    columns: Columns = {}
-    runs = [list(run) for _, run in itertools.groupby(cpds, lambda cpd: cpd.parameters.is_table)]
+    columns = dict(first)
+    for v in row_of.keys() & first.keys():
+        codes[row_of[v]] = first[v]
+        columns[v] = codes[row_of[v]]
+    runs = [list(run) for _, run in itertools.groupby(cpds, is_table)]
     for run, source in zip(runs, seed_sequence(seed).spawn(len(runs)), strict=True):
-        if run[0].parameters.is_table:
+        if is_table(run[0]):
             steps = TableSteps.of(cast("list[TableCPD]", run), row_of)
             steps.run(
                 codes,
