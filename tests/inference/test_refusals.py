@@ -247,6 +247,18 @@ def test_tables_of_present_findings_are_refused_before_any_is_made(monkeypatch):
         ss.map_assignment(net, over=names, given={f"f{i}": 1 for i in range(60)}, method=ss.CliqueTree())
 
 
+def test_rows_with_few_cells_are_refused_before_any_plan(monkeypatch):
+    net = noisy_findings(np.random.default_rng(1), 120, 60, 8)
+    rows = {v.name: [0 if v.name == "f3" else None] for v in net.variables}
+    monkeypatch.setattr(prices, "VARIABLES_OF_MINORS", 0)
+    monkeypatch.setattr(prices, "VARIABLES_ALWAYS_PLANNED", 0)
+    monkeypatch.setattr(prices, "HOPELESS_FACTOR", 2.0**-20)
+    for name in ("plan.make_plan", "compiled.planner.make_plan", "rows.batch.compile_question"):
+        monkeypatch.setattr(f"sepset.inference.{name}", None)
+    with pytest.raises(TooLarge, match="Every elimination order"):
+        ss.impute(net, rows)
+
+
 def test_best_values_of_many_chains_are_refused_before_any_is_made(monkeypatch):
     rng, v = np.random.default_rng(0), [ss.Discrete(f"v{i}") for i in range(2000)]
     causes = [{v[j]: 0.5 for j in rng.choice(i, 4, replace=False).tolist()} for i in range(4, len(v))]

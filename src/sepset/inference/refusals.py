@@ -34,6 +34,9 @@ MOST_PAIRS = 2**22
 MINORS: Slot[Ints] = Slot("the part of the whole graph that is hopeless by its minors", size=4)
 """That of a problem, by the number of neighbors."""
 
+ASKED: Slot[Ints] = Slot("the part of what a question needs that is hopeless by its minors", size=4)
+"""That of a problem, by the number of neighbors, what is asked for and what is observed."""
+
 SUMS: Slot[Ints] = Slot("the part of what is summed out before maxima that is hopeless by its minors", size=4)
 """That of a problem, by what is asked for and observed."""
 
@@ -120,7 +123,8 @@ def refuse_minors(
     if targets is None and not is_large:  # any will do, as each is asked for: one that may have many ancestors
         targets = [g.child for g in problem.conditionals[-1:] if g.child not in observed]
     if targets is not None or len(observed):
-        part = wide(targets, observed)
+        key = least, None if targets is None else tuple(targets), tuple(observed)
+        part = problem.kept.get(ASKED, lambda: wide(targets, observed), key=key)
     if len(part) and (is_large or all(map(_is_positive, _blocks_of(problem, part)))):
         raise _too_wide(part, least, memory)
 

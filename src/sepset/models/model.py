@@ -26,8 +26,8 @@ from sepset.variables.variable import Discrete, VariableLike, Vector
 LARGE = 20_000
 """The number of variables from which the collector pauses when a problem is made: what a program holds is much then."""
 
-SECONDS_OF_PAUSE = 2.0
-"""How long: about until a first question is refused."""
+SECONDS_OF_PAUSE = 5.0
+"""How long: until a first question is refused, on a machine that is not idle."""
 
 FIRST_NAMES = 8
 """The number of variables that a summary of a model names."""

@@ -153,8 +153,10 @@ class PreparedTables(TableEngine):
 
     def _is_everything(self, over: Sequence[int], observed: Sequence[int]) -> bool:
         """Whether nothing is summed out: all other variables are observed, or functions of these."""
-        known = {*over, *observed}
-        return len(known.union(self.problem.determined(known))) == len(self.problem.variables)
+        known, problem = {*over, *observed}, self.problem
+        if len(known) < problem.num_visible:
+            return False
+        return len(known.union(problem.determined(known))) == len(problem.variables)
 
     def with_values(self, values: Values) -> PreparedTables:
         """The same plans and programs with new values, one array per factor over its scope.

@@ -99,10 +99,11 @@ class RowTables:
         Raises if a row that is asked about on its own, for want of a program, is too large.
         """
         if rows.codes.size >= costs.VARIABLES_OF_MINORS:
-            fewest = int((rows.codes[:ROWS_LOOKED_AT] >= 0).sum(axis=1).argmin())
+            fewest = rows.evidence(int((rows.codes[:ROWS_LOOKED_AT] >= 0).sum(axis=1).argmin()))
+            is_all = len({*targets, *fewest.codes}) >= self._tables.problem.num_visible
             self._tables.refuse_hopeless(
-                self._tables.told(rows.evidence(fewest)), ()
-            )  # its probability is needed in any case
+                self._tables.told(fewest), None if is_all else ()
+            )  # its probability in any case
         programs = list(self._programs(rows, targets, counted))
         for program, members in programs:
             if program is None and len(members):
