@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -37,13 +39,29 @@ def collecting():
 
 def test_a_pause_of_the_collector_ends(collecting):
     memory.pause_collection(0.05)
-    memory.pause_collection(60.0)  # of no effect while there is one
+    memory.pause_collection(0.05)
     assert not gc.isenabled()
     for _ in range(6000):
         if gc.isenabled():
             break
         time.sleep(0.01)
     assert gc.isenabled()
+
+
+def test_pauses_one_after_another_end_too(collecting, monkeypatch):
+    clock, begun = [100.0], []
+    monkeypatch.setattr(memory, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(threading.Timer, "start", lambda timer: begun.append(timer))
+    memory.pause_collection(60.0)
+    for after, count in ((50.0, 2), (70.0, 3), (3.0, 3), (1000.0, 3)):  # 180 seconds in all at most
+        clock[0] += after
+        memory.pause_collection(60.0)
+        assert len(begun) == count
+    assert [timer.finished.is_set() for timer in begun] == [True, True, False]  # canceled
+    begun[-1].function()
+    assert gc.isenabled()
+    memory.pause_collection(60.0)
+    assert len(begun) == 4
 
 
 def test_a_collector_that_is_off_stays_so(collecting):

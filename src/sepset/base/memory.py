@@ -7,6 +7,7 @@ import contextlib
 import gc
 import os
 import threading
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -107,17 +108,27 @@ def uncollected() -> Iterator[None]:
 def pause_collection(seconds: float) -> None:
     """For so many seconds Python does not look for cycles of garbage, unless it was told not to at all.
 
-    A look at all that a program with a very large model holds takes seconds, in the middle of a question.
+    A look at all that a program with a very large model holds takes seconds, in the middle of a question. A pause that
+    has begun is made longer, to three times the seconds in all at most: there may be garbage by then.
 
     >>> pause_collection(0.01), gc.isenabled()
     (None, False)
     """
-    if gc.isenabled():
-        timer = threading.Timer(seconds, resume_collection)
-        timer.daemon = True
-        _PAUSES.append(timer)
-        gc.disable()
-        timer.start()
+    now, present = time.monotonic(), _PAUSES[:]
+    if not present and gc.isenabled():
+        _begin_pause(seconds, now)
+    for timer, begun in present:
+        if now + seconds - begun <= LONGEST_PAUSE * seconds:
+            timer.cancel()
+            _begin_pause(seconds, begun)
+
+
+def _begin_pause(seconds: float, begun: float) -> None:
+    timer = threading.Timer(seconds, resume_collection)
+    timer.daemon = True
+    _PAUSES[:] = [(timer, begun)]
+    gc.disable()
+    timer.start()
 
 
 def resume_collection() -> None:
@@ -130,6 +141,11 @@ def resume_collection() -> None:
         gc.enable()
 
 
-_PAUSES: list[threading.Timer] = []
+LONGEST_PAUSE = 3
+"""How many times as long as one pause several may be that follow each other."""
+
+_PAUSES: list[tuple[threading.Timer, float]] = []
+"""The timer of the present pause, and when this began."""
+
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=resume_collection)  # where no timer runs

@@ -119,9 +119,12 @@ class NamedModel(Frozen, Sketched, Tabulated, Hinting):
 
     @lazy
     def _problem(self) -> Problem:
+        is_large = len(self.variables) >= LARGE
+        if is_large:  # also while the factors are laid out, where an earlier pause would end
+            pause_collection(SECONDS_OF_PAUSE)
         with uncollected():
             made = self._build()
-        if len(self.variables) >= LARGE:
+        if is_large:
             pause_collection(SECONDS_OF_PAUSE)
         return made
 
