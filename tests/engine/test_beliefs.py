@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import sepset as ss
-from sepset.engine.beliefs import NARROWEST, WIDEST, believed, strengthened
+from sepset.engine.beliefs import NARROWEST, WIDEST, believed, require_strengths, strengthened
 
 STUDENT = ss.datasets.load("student")
 
@@ -59,3 +59,15 @@ def test_strengths_without_any_information():
     net = ss.BayesNet(ss.TableCPD(coin, [0.5, 0.5]), ss.TableCPD(other, [[0.5, 0.5], [0.5, 0.5]], given=coin))
     (link,) = strengthened(ss.draw(net).sketch, ss.prepare(net), None).links
     assert link.width == NARROWEST
+
+
+def test_two_variables_that_depend_on_many_are_asked_about_first(monkeypatch):
+    names = [*(f"u{i}" for i in range(8)), *(f"a{i}" for i in range(8)), "w0", "w1"]
+    edges = [(f"a{i}", f"a{i + 1}") for i in range(7)] + [("w0", "w1")]
+    asked = []
+    monkeypatch.setattr(ss.inference.Engine, "mutual_information", lambda engine, *pair, given: asked.append(pair))
+    require_strengths(ss.prepare(ss.BayesNet.random(ss.DAG(names, edges), seed=0)), None)
+    require_strengths(ss.prepare(ss.BayesNet.random(ss.DAG(names), seed=0)), None)  # there are no edges
+    first = ss.BayesNet.random(ss.DAG(["b", "c", *names], [("b", "c")]), seed=0)
+    require_strengths(ss.prepare(first), None)
+    assert [set(pair) for pair in asked] == [{"a6", "a7"}, {"b", "c"}]

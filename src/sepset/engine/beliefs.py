@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from sepset.graphs.pictures.sketch import Box, Link, Row, Sketch
 if TYPE_CHECKING:
     from sepset.engine.engine import Engine
     from sepset.engine.view import View
+    from sepset.problem import Problem
     from sepset.variables.evidence import Given
 
 WIDEST, NARROWEST = 5.0, 0.7
@@ -101,6 +103,10 @@ def strengthened(sketch: Sketch, engine: Engine, given: Given) -> Sketch:
     return sketch.with_links(links)
 
 
+FACTORS_APART = 40
+"""How many factors, at equal distances, are looked at for two variables that depend on many others."""
+
+
 def require_strengths(engine: Engine, given: Given) -> None:
     """Raise if the information of two variables that an edge joins is refused: before a large model is sketched."""
     from sepset.models.bayesnet import BayesNet
@@ -109,11 +115,20 @@ def require_strengths(engine: Engine, given: Given) -> None:
     model, problem = engine.model, engine.prepared.problem
     if not isinstance(model, BayesNet | MarkovNet):  # others have edges besides those of their factors
         return
-    for number in reversed(range(problem.num_factors)):
+    last = range(problem.num_factors - 1, -1, -1)
+    some = [*_edges(problem, last[: len(last) // 2 : max(1, len(last) // FACTORS_APART)])]  # later ones depend on more
+    pairs = some or [*itertools.islice(_edges(problem, last), 1)]
+    if pairs:
+        pair = pairs[0] if len(pairs) == 1 else max(pairs, key=lambda both: int(problem.ancestral(both)[0].sum()))
+        engine.mutual_information(*(problem.variables[v].name for v in pair), given=given)
+
+
+def _edges(problem: Problem, numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Two discrete variables of each of some factors that have so many."""
+    for number in numbers:
         joined = [v for v in problem.scope(number) if v < problem.num_visible and problem.variables.cards[v] > 0]
         if len(joined) > 1:
-            engine.mutual_information(*(problem.variables[v].name for v in (joined[0], joined[-1])), given=given)
-            return
+            yield joined[0], joined[-1]
 
 
 def _discrete(box: Box, variables: Any) -> bool:

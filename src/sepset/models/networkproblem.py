@@ -181,8 +181,8 @@ class Outline:
         """The scopes of some factors; without the line of the network if none of them is of a chain."""
         owners = np.searchsorted(self._first_factors, numbers, "right") - 1
         if "scopes" in vars(self) or self._levels[owners].any() or not self._shapes.keys().isdisjoint(owners.tolist()):
-            start, members = (part.tolist() for part in self.scopes)
-            return [members[start[n] : start[n + 1]] for n in numbers]
+            start, members = self.scopes
+            return [members[start[n] : start[n + 1]].tolist() for n in numbers]
         return [[*self.groups[i].parents, i] for i in owners.tolist()]
 
     def rows(self, child: int) -> tuple[Ints, Ints]:
