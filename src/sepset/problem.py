@@ -366,14 +366,19 @@ class Problem:
     @lazy
     def scopes(self) -> tuple[Ints, Ints]:
         """The scopes of all factors as compressed rows: where each starts, and variable positions in axis order."""
-        if isinstance(self.blocks, Scoped):
-            return self.blocks.all_scopes()
+        if self._outline is not None:
+            return self._outline.all_scopes()
         with uncollected():
             shapes = itertools.chain.from_iterable([b.scopes.shape for b in self.blocks])
             counts = np.fromiter(shapes, np.int64, 2 * len(self.blocks)).reshape(-1, 2)
         start = np.append(0, np.repeat(counts[:, 1], counts[:, 0])).cumsum()
         members = [b.scopes.reshape(-1) for b in self.blocks]
         return start, np.concatenate(members).astype(np.int64) if members else np.zeros(0, np.int64)
+
+    @lazy
+    def _outline(self) -> Scoped | None:
+        """The blocks, if they know their scopes before they are made."""
+        return self.blocks if isinstance(self.blocks, Scoped) else None
 
     @lazy
     def shapes(self) -> tuple[tuple[int, ...], ...]:
@@ -392,15 +397,15 @@ class Problem:
 
     def scope(self, number: int) -> tuple[int, ...]:
         """The variable positions of one factor."""
-        if isinstance(self.blocks, Scoped) and number >= 0:
-            return tuple(self.blocks.scopes_of([number])[0])
+        if self._outline is not None and number >= 0:
+            return tuple(self._outline.scopes_of([number])[0])
         block, place = self._home(number)
         return tuple(self.blocks[block].scopes[place].tolist())
 
     def scopes_of(self, numbers: Sequence[int]) -> list[list[int]]:
         """The variable positions of some factors."""
-        if isinstance(self.blocks, Scoped):
-            return self.blocks.scopes_of(numbers)
+        if self._outline is not None:
+            return self._outline.scopes_of(numbers)
         start, members = self.scopes[0].tolist(), self.scopes[1].tolist()
         return [members[start[n] : start[n + 1]] for n in numbers]
 

@@ -13,6 +13,7 @@ from sepset.cpds.counts import (
     checked_counts,
     checked_weights,
     column,
+    columns_of,
     count,
     joint_codes,
 )
@@ -108,3 +109,21 @@ def test_tables_of_counts_keep_the_states_that_occur():
     assert found.counts.tolist() == [1.5, 2.0, 0.25]
     assert [codes.tolist() for codes in found.columns.values()] == [[0, 1, 1], [1, 0, 2]]
     assert Configurations.of_table(np.zeros((2, 3)), (A, B)).codes.shape == (0, 2)
+
+
+def test_columns_of_some_variables_are_checked_as_those_of_one():
+    variables = [Discrete("a", 2), Discrete("b", 3)]
+    rows = {variables[0]: np.array([0, 1, 1], np.int8), variables[1]: np.array([2, 0, 1], np.uint64), "other": [0]}
+    assert columns_of(rows, variables, 3, "this").tolist() == [[0, 1, 1], [2, 0, 1]]
+    assert columns_of({}, [], 3, "this").shape == (0, 3)
+    assert columns_of({**rows, variables[1]: [2, 0, 1]}, variables, 3, "this").tolist() == [[0, 1, 1], [2, 0, 1]]
+    for wrong in ([3, 0, 0], [-1, 0, 0], [2**63, 0, 0], [0.5, 0, 0], [0, 0], [[0], [0], [0]]):
+        for kind in (np.asarray, list):
+            given = {**rows, variables[1]: kind(wrong)}
+            with pytest.raises(DataError) as alone:
+                column(given, variables[1], 3, "this")
+            with pytest.raises(DataError) as together:
+                columns_of(given, variables, 3, "this")
+            assert str(together.value) == str(alone.value)
+    with pytest.raises(DataError, match="needs a column of codes for b"):
+        columns_of({variables[0]: np.zeros(3, np.int64)}, variables, 3, "this")

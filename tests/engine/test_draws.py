@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import pickle
+
 import numpy as np
 import pytest
-from scipy.stats import chi2, kstest, norm
+from scipy.stats import chi2, chisquare, kstest, norm
 
 import sepset as ss
 from sepset.errors import ImpossibleEvidence, TooLarge
@@ -74,6 +77,30 @@ def test_a_large_network_is_drawn_if_its_findings_depend_on_little():
     for v in net.cpd("v60").parents:
         expected = ss.query(net, v.name, given={"v60": 1}).values[1]
         assert abs(drawn.codes(v.name).mean() - expected) < 5.0 * 0.5 / np.sqrt(5000)
+
+
+def test_ancestors_may_be_parents_of_wide_functions():
+    """A logistic function of 30 weights has a factor only once most of its parents are known."""
+    rng = np.random.default_rng(0)
+    causes, y = [ss.Discrete(f"p{i}") for i in range(30)], ss.Discrete("y")
+    cpds = [ss.TableCPD(v, [0.6, 0.4]) for v in causes]
+    cpds.append(ss.LogisticCPD(y, {v: float(rng.normal()) for v in causes}, bias=0.1))
+    seen = [ss.Discrete(f"d{i}") for i in range(22)]
+    cpds += [ss.TableCPD(v, rng.dirichlet(np.ones(2), 2), given=[y]) for v in seen]
+    for u, v in itertools.combinations(seen, 2):
+        cpds.append(ss.TableCPD(ss.Discrete(f"{u.name} {v.name}"), rng.dirichlet(np.ones(2), (2, 2)), given=[u, v]))
+    net, given, num = ss.BayesNet(*cpds), {"y": 1, **{f"p{i}": i % 2 for i in range(28)}}, 5000
+    engine = ss.prepare(net, method=ss.CliqueTree(memory=200_000))
+    drawn = engine.sample(num, given=given, seed=1)
+    rows = {v: np.full(4, given.get(v.name, 0)) for v in causes}
+    rows[causes[28]], rows[causes[29]] = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    joint = cpds[30].probabilities(rows, 4)[:, 1] * np.array([0.36, 0.24, 0.24, 0.16])
+    counts = np.bincount(2 * drawn.codes("p28").astype(int) + drawn.codes("p29"), minlength=4)
+    assert chisquare(counts, num * joint / joint.sum()).pvalue > 1e-4
+    again = engine.sample(num, given=given, seed=1)
+    assert all((drawn.codes(v.name) == again.codes(v.name)).all() for v in net.variables)
+    copied = pickle.loads(pickle.dumps(engine)).sample(num, given=given, seed=1)
+    assert (copied.codes("p28") == drawn.codes("p28")).all()
 
 
 def test_real_variables_are_drawn_after_their_parents():

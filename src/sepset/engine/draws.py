@@ -64,6 +64,7 @@ class Draws:
     def _parts(self) -> tuple[Prepared, Evidence, list[Any]]:
         """The method for the network of these, the findings there, and the CPDs of all others, parents first."""
         model: Any = self._engine.model
+        first = self._engine._ancestral.get(tuple(self._above), self._ancestors)
         place = {v: i for i, v in enumerate(self._above)}
         told = Evidence(
             {place[v]: code for v, code in self._evidence.codes.items()},
@@ -71,8 +72,12 @@ class Draws:
             reals={place[v]: value for v, value in self._evidence.reals.items()},
         )
         later = [model.cpds[i] for i in model.dag.topological_ids.tolist() if i not in place]
-        first = BayesNet([model.cpds[v] for v in self._above])
-        return self._engine.method.prepare(first.problem()), told, later
+        return first.prepared, told, later
+
+    def _ancestors(self) -> Engine:
+        """The engine of the findings and all that they depend on."""
+        model: Any = self._engine.model
+        return type(self._engine)(BayesNet([model.cpds[v] for v in self._above]), self._engine.method)
 
     def _after_ancestors(self, num_rows: int, rng: np.random.Generator) -> Mapping[int, AnyArray]:
         (prepared, told, later), variables = self._parts, self._engine.model.variables

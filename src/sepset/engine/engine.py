@@ -87,6 +87,7 @@ class Engine(RowQuestions, Worded):
         reads = self.prepared.all_marginals if can(self.prepared, ReadsAll) else self._marginals_and_points
         self.is_measured = can(self.prepared, MeasuresResiduals) or can(self.prepared, ReportsRuns)
         self._read_marginals: Callable[[Evidence], tuple[Callable[[int], Any], float]] = reads
+        self._ancestral: Cache[Engine] = Cache(2)
         self._rows: Callable[[Evidence, Ints], Floats] | None = None
         if can(self.prepared, ReadsArrays):
             self._rows = self.prepared.marginal_rows

@@ -101,9 +101,8 @@ class RowTables:
         if rows.codes.size >= costs.VARIABLES_OF_MINORS:
             fewest = rows.evidence(int((rows.codes[:ROWS_LOOKED_AT] >= 0).sum(axis=1).argmin()))
             is_all = len({*targets, *fewest.codes}) >= self._tables.problem.num_visible
-            self._tables.refuse_hopeless(
-                self._tables.told(fewest), None if is_all else ()
-            )  # its probability in any case
+            needed = None if is_all else ()  # the probability of the row is needed in any case
+            self._tables.refuse_hopeless(self._tables.told(fewest), needed)
         programs = list(self._programs(rows, targets, counted))
         for program, members in programs:
             if program is None and len(members):
